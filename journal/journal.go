@@ -1,0 +1,200 @@
+// Package journal is the contract of the durable log of deliveries, and of what
+// became of their events. DESIGN.md in this folder shows how three stores keep
+// it; journaltest is the suite that every store passes.
+package journal
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hookfold/hookfold/event"
+)
+
+// Journal is a durable log of deliveries. It is safe for concurrent use.
+type Journal interface {
+	// Append makes a delivery durable and sets its Position. It returns nil
+	// only once the delivery would survive a loss of power; calls made at the
+	// same time share one commit. On an error the delivery is not promised
+	// (though it may be there). ErrFull, ErrOverloaded and ErrBroken are in the
+	// chain of the error where they apply.
+	Append(ctx context.Context, d *event.Delivery) error
+
+	// Consumer returns the consumer of a name, which it creates at the
+	// beginning of the journal the first time. Each target has one. A name has
+	// one consumer at a time in a process.
+	Consumer(ctx context.Context, name string) (Consumer, error)
+
+	// Get returns one delivery, or ErrNotFound.
+	Get(ctx context.Context, p event.Position) (*event.Delivery, error)
+
+	// Scan calls f for each retained delivery from position from on, in order,
+	// until f returns an error, which Scan returns. Deliveries appended
+	// meanwhile may be seen or not.
+	Scan(ctx context.Context, from event.Position, f func(*event.Delivery) error) error
+
+	// Entries lists the events that are waiting or dead, oldest first.
+	Entries(ctx context.Context, filter Filter) ([]Entry, error)
+
+	// Retry makes the entries that match due at once, whatever their state, and
+	// returns how many there were.
+	Retry(ctx context.Context, filter Filter) (int, error)
+
+	// Drop forgets the entries that match: a person has decided that they need
+	// not land. It returns how many there were.
+	Drop(ctx context.Context, filter Filter) (int, error)
+
+	// State tells what became of an event for a consumer.
+	State(ctx context.Context, consumer string, r event.Ref) (State, error)
+
+	// FirstReceipts returns, for each identity, when and where it was first
+	// received, recording the given ones for identities not seen before. The
+	// answer for one identity never changes while it is kept.
+	FirstReceipts(ctx context.Context, ids []Receipt) ([]Receipt, error)
+
+	// Retain removes deliveries by age and size, oldest first, but none that a
+	// consumer has yet to settle, or that has a waiting or dead event.
+	Retain(ctx context.Context, keep Retention, now time.Time) (Removed, error)
+
+	// Stats describes the journal.
+	Stats(ctx context.Context) (Stats, error)
+
+	// Healthy returns nil if Append would be tried, else why not.
+	Healthy() error
+
+	// Close finishes appends under way and closes the journal.
+	Close() error
+}
+
+// Consumer reads the journal for one target: each delivery is leased to exactly
+// one caller at a time until it is done, and again after a crash, so what is
+// done with it must be idempotent. It is safe for concurrent use.
+type Consumer interface {
+	// Next leases the next deliveries in order of acceptance, at least one and
+	// within the limit. It waits until there is one or the context ends.
+	Next(ctx context.Context, limit Limit) (*Batch, error)
+
+	// Due leases entries whose time has come, waiting or made due by Retry. It
+	// does not wait; no entries is an empty batch.
+	Due(ctx context.Context, now time.Time, limit Limit) (*Batch, error)
+
+	// Done records what became of a batch and ends its lease: the events of its
+	// deliveries (for a batch of Due: its entries) that are not among the
+	// unsettled are settled.
+	Done(ctx context.Context, b *Batch, unsettled []Entry) error
+
+	// Release ends the lease of a batch without a result: it will be leased
+	// again.
+	Release(b *Batch)
+
+	// Lag tells how many deliveries are not yet done, and since when the oldest
+	// one waits; zero if there is none.
+	Lag(ctx context.Context) (deliveries int64, oldest time.Time, err error)
+
+	// Close ends the consumer's leases.
+	Close() error
+}
+
+// Batch is a lease on deliveries.
+type Batch struct {
+	// Deliveries are in order of acceptance.
+	Deliveries []*event.Delivery
+	// Entries, in a batch of Due, are the events to be tried; their deliveries
+	// are in Deliveries, each once.
+	Entries []Entry
+	// Lease is the store's own.
+	Lease any
+}
+
+// Limit bounds a batch. A single delivery may exceed Bytes.
+type Limit struct {
+	Deliveries int
+	Bytes      int
+}
+
+// State is what became of an event.
+type State string
+
+// The states of an event.
+const (
+	Pending State = "pending"
+	Settled State = "settled"
+	Waiting State = "waiting"
+	Dead    State = "dead"
+)
+
+// Entry is an event that is waiting or dead, for one consumer.
+type Entry struct {
+	Consumer string
+	Ref      event.Ref
+	State    State
+	// Reason tells a person why, and what to do.
+	Reason string
+	// On is what a waiting event waits for ("customer id=cus_1"), "" if it only
+	// waits for time to pass.
+	On string
+	// Source, ID, Type name the event; Table and Key the row, where known.
+	Source, ID, Type string
+	Table, Key       string
+	// Since is when the entry came to be, Attempts how often it was tried.
+	Since    time.Time
+	Attempts int
+	// Next is when a waiting entry is due; zero for a dead one.
+	Next time.Time
+}
+
+// Filter chooses entries. Empty fields match all.
+type Filter struct {
+	Consumer string
+	State    State
+	Source   string
+	Table    string
+	// Position, if not 0, chooses the entries of one delivery, and Index, if
+	// not nil, of one event of it.
+	Position event.Position
+	Index    *int
+	// Limit is the most entries that Entries returns; 0 is all.
+	Limit int
+}
+
+// Receipt is the receipt of an event's identity.
+type Receipt struct {
+	Source, ID string
+	Received   time.Time
+	Ref        event.Ref
+}
+
+// Retention says what to keep. Zero fields do not limit.
+type Retention struct {
+	Age   time.Duration
+	Bytes int64
+}
+
+// Removed counts what Retain removed.
+type Removed struct {
+	Deliveries int64
+	Bytes      int64
+}
+
+// Stats describes a journal.
+type Stats struct {
+	Deliveries    int64
+	First, Last   event.Position
+	Bytes         int64
+	Waiting, Dead int64
+}
+
+// Errors of a journal.
+var (
+	// ErrFull says that the disk or the journal's allowed size is full.
+	ErrFull = errors.New("the journal is full")
+	// ErrOverloaded says that too many deliveries wait to be written.
+	ErrOverloaded = errors.New("the journal is overloaded")
+	// ErrBroken says that an earlier write failed in a way after which the
+	// store cannot be trusted until it is opened again.
+	ErrBroken = errors.New("the journal had a write error")
+	// ErrNotFound says that a delivery is not, or no longer, in the journal.
+	ErrNotFound = errors.New("not in the journal")
+	// ErrClosed says that the journal is closed.
+	ErrClosed = errors.New("the journal is closed")
+)

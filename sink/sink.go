@@ -1,0 +1,238 @@
+// Package sink is the contract of the databases in which rows land. sinktest is
+// the suite that every sink passes: package merge says what the rows must be.
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hookfold/hookfold/merge"
+)
+
+// Table is a table of a config together with where it lives.
+type Table struct {
+	*merge.Table
+	// Name is the table's name in the database, with its schema if it is not
+	// the default one: public.booking.
+	Name string
+	// Versions says where versions live.
+	Versions Placement
+}
+
+// Placement says where the versions of a table's rows live.
+type Placement uint8
+
+const (
+	// InRow keeps versions in columns of the table: row_version,
+	// <scope>_version and <column>__first.
+	InRow Placement = iota
+	// Beside keeps them in the table hookfold_versions of the same database,
+	// for tables that may not be altered.
+	Beside
+)
+
+// Sink writes folded rows into one database. It is safe for concurrent use.
+type Sink interface {
+	// Apply joins a batch into the database in one transaction: afterwards each
+	// row is the join of what it was and of the batch's, and either the whole
+	// batch is in or nothing of it. Applying a batch again changes nothing. An
+	// error is an *Error, or a *BatchError where the sink knows which rows are
+	// at fault; anything else counts as Retry.
+	Apply(ctx context.Context, b *Batch) (*Result, error)
+
+	// Inspect reads the live schema of a table.
+	Inspect(ctx context.Context, t *Table) (*Live, error)
+
+	// Read returns the rows of a table that have these keys, as they live, in
+	// the order of the keys and nil where there is none. With nil keys it
+	// returns all rows, sorted by key.
+	Read(ctx context.Context, t *Table, keys []merge.Key) ([]*merge.Row, error)
+
+	// Plan returns the statements that bring the live schema in line with the
+	// tables, and none if it is: additive only, in the order to be run.
+	Plan(ctx context.Context, tables []*Table) ([]string, error)
+
+	// Execute runs statements of Plan.
+	Execute(ctx context.Context, statements []string) error
+
+	// Ping tells whether the database can be reached.
+	Ping(ctx context.Context) error
+
+	Close() error
+}
+
+// Batch is what one transaction writes: groups in the order to be written,
+// parents before children, and in each group rows sorted by key as merge.Folder
+// gives them.
+type Batch struct {
+	Groups []Group
+}
+
+// Group is the rows of one table in a batch.
+type Group struct {
+	Table *Table
+	Rows  []*merge.Row
+}
+
+// Result tells what a batch did.
+type Result struct {
+	// Written counts rows that were inserted or changed, Unchanged those that
+	// were already as new or newer.
+	Written, Unchanged int
+	// Absent lists rows of IfMissing Wait for which there is no row: they were
+	// not written.
+	Absent []RowRef
+}
+
+// RowRef names a row of a batch.
+type RowRef struct {
+	Table *Table
+	Row   *merge.Row
+}
+
+// Action is what a caller does about an error.
+type Action uint8
+
+const (
+	// Retry the same batch after a pause: the fault lies with the database or
+	// the way to it.
+	Retry Action = iota
+	// Wait: the row needs something that another event may bring.
+	Wait
+	// Reject: the row cannot land without a person.
+	Reject
+)
+
+// Error is an error of a sink that says what to do about it.
+type Error struct {
+	Action Action
+	// Message tells a person what is wrong, with the name of the table, column
+	// or constraint, and what to do.
+	Message string
+	// Code is the database's own (SQLSTATE 22003), "" if it has none.
+	Code string
+	// On is what a Wait waits for, "" if the database does not tell.
+	On string
+	// After is how long to wait at least before a Retry.
+	After time.Duration
+	Err   error
+}
+
+func (e *Error) Error() string {
+	if e.Code != "" {
+		return fmt.Sprintf("%s (%s)", e.Message, e.Code)
+	}
+	return e.Message
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// BatchError is an error of a batch of which the sink knows the rows at fault.
+// Nothing of the batch was written.
+type BatchError struct {
+	Rows []RowError
+}
+
+// RowError is one row at fault.
+type RowError struct {
+	RowRef
+	Err *Error
+}
+
+func (e *BatchError) Error() string {
+	if len(e.Rows) == 1 {
+		return e.Rows[0].Err.Error()
+	}
+	return fmt.Sprintf("%d rows cannot be written; the first: %v", len(e.Rows), e.Rows[0].Err)
+}
+
+// ActionOf returns what to do about an error of Apply: Retry for an error that
+// is not of this package.
+func ActionOf(err error) Action {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Action
+	}
+	return Retry
+}
+
+// Live is the live schema of one table.
+type Live struct {
+	// Exists tells whether there is such a table; nothing else is set if not.
+	Exists  bool
+	Columns []LiveColumn
+	// Uniques are the column lists of the unique indexes that can decide a
+	// conflict (no partial or expression indexes), the primary key among them.
+	Uniques []Unique
+	// ReadOnly says why rows cannot be written, "" if they can.
+	ReadOnly string
+}
+
+// Unique is a unique index.
+type Unique struct {
+	Name    string
+	Columns []string
+}
+
+// LiveColumn is a live column.
+type LiveColumn struct {
+	Name string
+	// Type is the type as the database writes it in a cast.
+	Type string
+	// Base is the type behind a domain, as the database writes it.
+	Base string
+	// Length is the most characters of a text type; 0 is unlimited.
+	Length int
+	// Precision and Scale of a decimal type; Precision 0 is unlimited.
+	Precision, Scale int
+	// Bits is the size of an integer type; 0 if it is none.
+	Bits int
+	// Labels are the values of an enum.
+	Labels []string
+	// NotNull columns refuse NULL.
+	NotNull bool
+	// Default is the expression of the default, "" if there is none.
+	Default string
+	// Generated columns (always generated, or identity always) cannot be
+	// written.
+	Generated bool
+	// Collation is the name of a collation under which different texts may be
+	// equal, "" if there is none.
+	Collation string
+}
+
+// Column returns the live column of a name, or nil.
+func (l *Live) Column(name string) *LiveColumn {
+	for i := range l.Columns {
+		if l.Columns[i].Name == name {
+			return &l.Columns[i]
+		}
+	}
+	return nil
+}
+
+// HasUnique tells whether a unique index is on exactly these columns.
+func (l *Live) HasUnique(columns []string) bool {
+	for _, u := range l.Uniques {
+		if sameSet(u.Columns, columns) {
+			return true
+		}
+	}
+	return false
+}
+
+func sameSet(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	in := strings.Join(a, "\x00") + "\x00"
+	for _, x := range b {
+		if !strings.Contains("\x00"+in, "\x00"+x+"\x00") {
+			return false
+		}
+	}
+	return true
+}
