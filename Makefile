@@ -1,0 +1,68 @@
+# Everything a developer runs. `make help` lists it.
+
+GO        ?= go
+# Where the tests find PostgreSQL. Each test makes databases of its own and
+# drops them.
+export HOOKFOLD_TEST_POSTGRES ?= postgres://postgres@127.0.0.1:5432/postgres
+
+# The packages whose goroutines meet.
+CONCURRENT = ./journal/... ./sink/... ./internal/ingest/... ./internal/pipeline/... ./internal/daemon/... ./internal/demo/...
+
+.PHONY: help
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+.PHONY: build
+build: ## Build ./hookfold
+	$(GO) build -trimpath -o hookfold ./cmd/hookfold
+
+.PHONY: demo
+demo: ## Run the demo
+	$(GO) run ./cmd/hookfold demo
+
+.PHONY: test
+test: ## All tests, then the concurrent packages under the race detector
+	$(GO) test -timeout 10m ./...
+	$(GO) test -timeout 10m -race -short $(CONCURRENT)
+
+.PHONY: race
+race: ## All tests under the race detector (slow)
+	$(GO) test -timeout 30m -race ./...
+
+.PHONY: lint
+lint: ## gofmt, vet, staticcheck, and the project's own rules
+	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo 'run: make format'; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	$(GO) test -count=1 ./internal/lint
+
+.PHONY: format
+format: ## Format the Go files
+	gofmt -w .
+
+.PHONY: e2e
+e2e: ## The scenarios and examples only
+	$(GO) test -count=1 -timeout 10m ./e2e ./examples
+
+.PHONY: golden
+golden: ## Rewrite expected outputs; read the difference before you commit it
+	HOOKFOLD_UPDATE=1 $(GO) test ./internal/compile ./internal/cli ./e2e
+
+FUZZTIME ?= 20s
+.PHONY: fuzz-short
+fuzz-short: ## Every fuzz target for FUZZTIME each
+	@set -e; for p in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+	    echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p; done; done
+
+.PHONY: kill
+kill: ## Kill -9 at 50 random moments of a load
+	HOOKFOLD_KILLS=50 $(GO) test -count=1 -timeout 30m -v -run TestKill ./e2e
+
+.PHONY: kill-short
+kill-short: ## Kill -9 at five random moments of a load
+	HOOKFOLD_KILLS=5 $(GO) test -count=1 -timeout 10m -v -run TestKill ./e2e
+
+.PHONY: bench
+bench: ## The Go benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...

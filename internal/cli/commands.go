@@ -1,0 +1,8 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+// commands lists every command, in the order in which help shows them.
+func (a *app) commands() []*cobra.Command {
+	return []*cobra.Command{a.version()}
+}

@@ -1,0 +1,66 @@
+package lint
+
+import (
+	"go/token"
+	"slices"
+	"testing"
+)
+
+// levels is the architecture: a package may import packages of lower levels
+// only. A new package gets a place here first.
+var levels = [][]string{
+	{"event"},
+	{"source", "merge"},
+	{"converge", "journal", "sink", "internal/config", "internal/ndjson"},
+	{"journal/sqlite", "internal/compile", "internal/mapping", "internal/testdb", "journal/journaltest", "sink/sinktest"},
+	{"internal/check", "internal/metrics", "sink/sqlsink", "internal/ingest", "internal/pipeline"},
+	{"internal/daemon"},
+	{"internal/demo", "examples"},
+	{"internal/cli"},
+	{"cmd/hookfold", "e2e", "bench", "internal/lint"},
+}
+
+func level(pkg string) int {
+	return slices.IndexFunc(levels, func(l []string) bool { return slices.Contains(l, pkg) })
+}
+
+func TestImportsGoOneWay(t *testing.T) {
+	for _, s := range sources(t) {
+		from := level(s.pkg())
+		if from < 0 {
+			t.Errorf("%s: package %s has no level: give it a place in levels", s.path, s.pkg())
+			continue
+		}
+		if s.isTest() {
+			continue // a test may look further, cycles excepted
+		}
+		for _, imp := range s.imports() {
+			to := level(imp)
+			if to >= from && imp != s.pkg() {
+				t.Errorf("%s imports %s: level %d may import only lower levels, and that is level %d", s.path, imp, from, to)
+			}
+		}
+	}
+}
+
+// pure packages compute and nothing else.
+var pure = []string{"merge", "converge", "internal/compile"}
+
+func TestPurePackagesDoNoIO(t *testing.T) {
+	banned := []string{"os", "net", "net/http", "database/sql", "io/fs", "log", "log/slog", "math/rand"}
+	for _, s := range sources(t) {
+		if s.isTest() || !slices.Contains(pure, s.pkg()) {
+			continue
+		}
+		for _, imp := range s.imports() {
+			if slices.Contains(banned, imp) {
+				t.Errorf("%s imports %s: package %s does no I/O", s.path, imp, s.pkg())
+			}
+		}
+		s.uses(func(pkg, name string, at token.Position) {
+			if pkg == "time" && slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After"}, name) {
+				t.Errorf("%s: time.%s: package %s reads no clock", at, name, s.pkg())
+			}
+		})
+	}
+}
