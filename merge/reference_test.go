@@ -1,7 +1,6 @@
-package merge
+package merge_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -11,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hookfold/hookfold/converge"
-	"github.com/hookfold/hookfold/event"
+	. "github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/merge/mergetest"
 )
 
 // The reference computes what a row shows from all of its changes at once, each
@@ -162,77 +162,12 @@ func incremental(t *Table, changes []*Change, s converge.Schedule) map[Key]shown
 	return show(t, rows)
 }
 
-func everyRule(occupied bool) *Table {
-	text, num := Type{Kind: Text}, Type{Kind: Numeric}
-	return NewTable(Table{
-		Name: "t", Occupied: occupied,
-		Key: []KeyColumn{{Name: "k", Type: text}},
-		Columns: []Column{
-			{Name: "a", Type: text, Scope: RowScope}, {Name: "b", Type: num, Scope: RowScope},
-			{Name: "p", Type: text, Scope: "p"}, {Name: "own", Type: text, Scope: KeyScope},
-			{Name: "f", Type: text, Rule: First}, {Name: "m", Type: num, Rule: Max}, {Name: "n", Type: num, Rule: Min},
-			{Name: "l", Type: text, Rule: Ladder, Rungs: []string{"sent", "failed", "delivered", "read"}},
-			{Name: "u", Type: Type{Kind: TextArray}, Rule: Union}, {Name: "topmost", Type: num, Rule: Max, Scope: KeyScope},
-			{Name: "touched", Type: Type{Kind: Timestamp}, Rule: Touch},
-		},
-	})
-}
-
-func randomChanges(rnd *rand.Rand, t *Table, n int) []*Change {
-	var out []*Change
-	for i := range n {
-		c := &Change{Table: t, From: event.Ref{Position: event.Position(i + 1)}, Key: NewKey(fmt.Sprint("k", rnd.IntN(2))), Cells: make([]Cell, len(t.Columns))}
-		c.Version = NewVersion([]Component{IntOf(int64(rnd.IntN(4)) - 1), IntOf(int64(rnd.IntN(2)))}, Write, []byte(fmt.Sprint(i)))
-		feeds := map[string]bool{}
-		for _, s := range t.Scopes() {
-			feeds[s] = rnd.IntN(10) < 6
-		}
-		if t.Occupied && rnd.IntN(8) > 0 {
-			c.Occupant = &Occupant{ID: string(rune('A' + rnd.IntN(3)))}
-			if rnd.IntN(3) > 0 {
-				c.Occupant.Since = IntOf(int64(rnd.IntN(3)))
-			}
-		}
-		for j, col := range t.Columns {
-			if col.Rule == Latest && !feeds[col.Scope] || col.Rule != Latest && rnd.IntN(2) == 0 || col.Rule == Touch {
-				continue
-			}
-			if t.Occupied && c.Occupant == nil && !t.OfKey(j) {
-				continue
-			}
-			c.Cells[j] = Cell{Set: true, Value: randomValue(rnd, &col)}
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
-func randomValue(rnd *rand.Rand, col *Column) Value {
-	if rnd.IntN(6) == 0 {
-		return NullValue
-	}
-	text := string(rune('x' + rnd.IntN(3)))
-	switch {
-	case col.Rule == Ladder:
-		text = col.Rungs[rnd.IntN(len(col.Rungs))]
-	case col.Type.Kind == Numeric:
-		text = []string{"9", "10", "-3", "0.10"}[rnd.IntN(4)]
-	case col.Type.Kind == TextArray:
-		text = fmt.Sprintf(`["%s","a"]`, text)
-	}
-	v, err := ParseValue(col.Type, text)
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 func TestJoinAgreesWithTheReference(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	for round := range 3000 {
-		table := everyRule(round%2 == 1)
-		changes := randomChanges(rnd, table, 1+rnd.IntN(6))
+		table := mergetest.EveryRule(round%2 == 1)
+		changes := mergetest.Changes(rnd, table, 1+rnd.IntN(6))
 		want := reference(table, changes)
 		if d := cmp.Diff(want, show(table, Rows(table, changes))); d != "" {
 			t.Fatalf("seed %d: Rows differs from the reference (-want +got):\n%s", seed, d)
@@ -257,9 +192,9 @@ func TestJoinIsCommutativeAssociativeIdempotent(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	for range 5000 {
-		table := everyRule(false)
+		table := mergetest.EveryRule(false)
 		var r []*Row
-		for _, c := range randomChanges(rnd, table, 3) {
+		for _, c := range mergetest.Changes(rnd, table, 3) {
 			c.Key = NewKey("k")
 			r = append(r, Lift(c)...)
 		}
