@@ -1,0 +1,196 @@
+// Package sinktest is the conformance suite of package sink: whatever the order,
+// duplication, grouping and concurrency of the changes, the rows of a sink are
+// those of package merge. A sink works when Run passes.
+package sinktest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
+)
+
+// Engine is one kind of sink to be tested.
+type Engine struct {
+	// Open returns a sink on an empty database made for this test, in which no
+	// table is there yet, and removes both when the test ends.
+	Open func(t testing.TB, tables []*sink.Table) sink.Sink
+	// Rounds multiplies the number of random rounds; 0 is 1.
+	Rounds int
+	// NotBeside says that the sink refuses tables whose versions live beside.
+	NotBeside bool
+}
+
+// Run runs the suite.
+func Run(t *testing.T, e Engine) {
+	e.Rounds = max(e.Rounds, 1)
+	t.Run("EveryRuleInEveryOrder", func(t *testing.T) { everyRule(t, e) })
+	t.Run("EveryRuleWithConcurrentWriters", func(t *testing.T) { concurrent(t, e) })
+	t.Run("AgainChangesNothing", func(t *testing.T) { again(t, e) })
+	t.Run("ExactValues", func(t *testing.T) { exactValues(t, e) })
+	t.Run("CompositeKeys", func(t *testing.T) { compositeKeys(t, e) })
+	t.Run("ParentsBeforeChildren", func(t *testing.T) { parents(t, e) })
+	t.Run("IfMissing", func(t *testing.T) { ifMissing(t, e) })
+	t.Run("Touch", func(t *testing.T) { touch(t, e) })
+	t.Run("LargeBatch", func(t *testing.T) { largeBatch(t, e) })
+	t.Run("PlanIsAdditiveAndDone", func(t *testing.T) { plan(t, e) })
+}
+
+// open returns a sink with its tables made.
+func (e Engine) open(t testing.TB, tables ...*sink.Table) sink.Sink {
+	t.Helper()
+	s := e.Open(t, tables)
+	statements, err := s.Plan(t.Context(), tables)
+	if err != nil {
+		t.Fatalf("plan: %v", err)
+	}
+	if err := s.Execute(t.Context(), statements); err != nil {
+		t.Fatalf("execute: %v\n%v", err, statements)
+	}
+	return s
+}
+
+// variants are the tables on which every rule is tried.
+func (e Engine) variants() []*sink.Table {
+	out := []*sink.Table{
+		{Table: named("plain", false), Name: "plain"},
+		{Table: named("occupied", true), Name: "occupied"},
+	}
+	if !e.NotBeside {
+		out = append(out,
+			&sink.Table{Table: named("beside", false), Name: "beside", Versions: sink.Beside},
+			&sink.Table{Table: named("beside_occupied", true), Name: "beside_occupied", Versions: sink.Beside})
+	}
+	return out
+}
+
+// apply writes one batch of changes of one table.
+func apply(ctx context.Context, s sink.Sink, table *sink.Table, changes []*merge.Change) (*sink.Result, error) {
+	return s.Apply(ctx, &sink.Batch{Groups: []sink.Group{{Table: table, Rows: merge.Fold(table.Table, changes)}}})
+}
+
+// row is what is compared of a row: unset and NULL look alike in a database.
+type row struct {
+	Key      string
+	Occupant string
+	Since    merge.Component
+	Cells    map[string]string
+	Versions map[string]merge.Version
+}
+
+func rows(t *merge.Table, list []*merge.Row) []row {
+	var out []row
+	for _, r := range list {
+		x := row{Key: t.Show(r.Key), Cells: map[string]string{}, Versions: map[string]merge.Version{}}
+		if r.Occupant != nil {
+			x.Occupant, x.Since = r.Occupant.ID, r.Occupant.Since
+		}
+		for i, c := range r.Cells {
+			if c.Set && !c.Value.IsNull() && t.Columns[i].Rule != merge.Touch {
+				x.Cells[t.Columns[i].Name] = c.Value.Text()
+			}
+			if c.Version != "" {
+				x.Versions[t.Columns[i].Name] = c.Version
+			}
+		}
+		for i, v := range r.Scopes {
+			if v != "" {
+				x.Versions[t.Scopes()[i]] = v
+			}
+		}
+		out = append(out, x)
+	}
+	slices.SortFunc(out, func(a, b row) int { return cmpString(a.Key, b.Key) })
+	return out
+}
+
+func cmpString(a, b string) int {
+	if a < b {
+		return -1
+	}
+	return btoi(a > b)
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// mustHold fails the test unless the table holds exactly the rows that the
+// changes make by package merge.
+func mustHold(t *testing.T, s sink.Sink, table *sink.Table, changes []*merge.Change, story string) {
+	t.Helper()
+	live, err := s.Read(t.Context(), table, nil)
+	if err != nil {
+		t.Fatalf("read: %v", err)
+	}
+	want := rows(table.Table, merge.Rows(table.Table, changes))
+	if d := cmp.Diff(want, rows(table.Table, live)); d != "" {
+		t.Fatalf("%s: rows of %s are not those of merge (-want +got):\n%s", story, table.Name, shorten(d))
+	}
+}
+
+func shorten(s string) string {
+	const most = 6000
+	if len(s) > most {
+		return s[:most] + "\n…"
+	}
+	return s
+}
+
+func newRand(t *testing.T) (*rand.Rand, uint64) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 0)), seed
+}
+
+// rekey gives changes keys of their own, so that many small histories can live
+// in one table.
+func rekey(changes []*merge.Change, history int) []*merge.Change {
+	out := make([]*merge.Change, len(changes))
+	for i, c := range changes {
+		x := *c
+		x.Key = merge.NewKey(fmt.Sprintf("%06d.%s", history, c.Key))
+		out[i] = &x
+	}
+	return out
+}
+
+func value(t testing.TB, typ merge.Type, text string) merge.Value {
+	t.Helper()
+	v, err := merge.ParseValue(typ, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// change makes a change of a table at a version; values are canonical texts by
+// column name, and a nil one is NULL.
+func change(t testing.TB, table *sink.Table, key merge.Key, version int64, values map[string]*string) *merge.Change {
+	t.Helper()
+	c := &merge.Change{Table: table.Table, Key: key, Cells: make([]merge.Cell, len(table.Columns))}
+	if table.Versioned() {
+		c.Version = merge.NewVersion([]merge.Component{merge.IntOf(version)}, merge.Write, fmt.Append(nil, slices.Sorted(maps.Keys(values)), version))
+	}
+	for name, text := range values {
+		i := table.Column(name)
+		c.Cells[i].Set = true
+		if text != nil {
+			c.Cells[i].Value = value(t, table.Columns[i].Type, *text)
+		}
+	}
+	return c
+}
+
+func text(s string) *string { return &s }
