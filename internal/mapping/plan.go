@@ -1,0 +1,122 @@
+// Package mapping turns events into changes: it compiles a config's expressions
+// once, and then says, for each event, what it means for which rows. It reads no
+// clock and does no I/O.
+package mapping
+
+import (
+	"slices"
+
+	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/internal/config"
+	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
+	"github.com/hookfold/hookfold/source"
+)
+
+// Plan is a compiled config. It is safe for concurrent use, but one event must
+// not be mapped by two goroutines at once, because its JSON is read lazily.
+type Plan struct {
+	// Config is what the plan was compiled from.
+	Config *config.Config
+	// Sources are in the order of the config.
+	Sources []*Source
+	// Tables are in the order in which they are written: parents before
+	// children, then by name.
+	Tables []*Table
+}
+
+// Source returns a source by name, or nil.
+func (p *Plan) Source(name string) *Source {
+	for _, s := range p.Sources {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// Table returns a table by its name in the config, or nil.
+func (p *Plan) Table(name string) *Table {
+	for _, t := range p.Tables {
+		if t.Config.Text == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// Targets returns the names of the targets that have a table, in the order of
+// the config.
+func (p *Plan) Targets() []string {
+	var names []string
+	for _, t := range p.Config.Targets {
+		if slices.ContainsFunc(p.Tables, func(x *Table) bool { return x.Target == t.Text }) {
+			names = append(names, t.Text)
+		}
+	}
+	return names
+}
+
+// Source is a source at run time.
+type Source struct {
+	Name string
+	// Source verifies and splits; its preset made it.
+	source.Source
+	Config *config.Source
+	Preset *source.Preset
+	// NeedsFirstReceipt says that an expression reads received, so that
+	// event.FirstReceived must be the first receipt of the event's identity
+	// before the event is mapped.
+	NeedsFirstReceipt bool
+}
+
+// Split is what a delivery holds.
+type Split struct {
+	// Events are the events to be mapped. Their FirstReceived is the delivery's
+	// receipt.
+	Events []*event.Event
+	// Skipped counts events that the source's when: turned away.
+	Skipped int
+	// Faults are events of which the source's when: could not be told.
+	Faults []EventFault
+}
+
+// EventFault is an event that cannot be mapped at all.
+type EventFault struct {
+	Event  *event.Event
+	Reason string
+}
+
+// Table is a table at run time.
+type Table struct {
+	sink.Table
+	// Target is the name of the target it lives in.
+	Target string
+	// Rank is 0 for a table without parents, else one more than the greatest
+	// rank of its parents.
+	Rank   int
+	Config *config.Table
+}
+
+// Outcome is what one event means for one target.
+type Outcome struct {
+	// Changes are in the order of the tables, then of their mappings.
+	Changes []*merge.Change
+	// Faults are changes that cannot be made. Their reasons make the event
+	// dead; the other changes land all the same.
+	Faults []Fault
+	// Wanted says that at least one mapping of the target took the event; if
+	// not, the event is skipped and counted.
+	Wanted bool
+	// Replaced counts texts in which NUL or text that is not UTF-8 was
+	// replaced.
+	Replaced int
+}
+
+// Fault is a change that cannot be made.
+type Fault struct {
+	// Table is the table's name in the config, Column the column at fault, ""
+	// where it is not one column.
+	Table, Column string
+	Reason        string
+}
