@@ -10,9 +10,9 @@ import (
 // only. A new package gets a place here first.
 var levels = [][]string{
 	{"event"},
-	{"source", "merge"},
+	{"source", "merge", "internal/expr"},
 	{"converge", "journal", "sink", "internal/config", "internal/ndjson"},
-	{"journal/sqlite", "internal/compile", "internal/mapping", "internal/testdb", "journal/journaltest", "sink/sinktest"},
+	{"journal/sqlite", "internal/compile", "internal/mapping", "internal/testdb", "journal/journaltest", "sink/sinktest", "internal/witness"},
 	{"internal/check", "internal/metrics", "sink/sqlsink", "internal/ingest", "internal/pipeline"},
 	{"internal/daemon"},
 	{"internal/demo", "examples"},
