@@ -74,6 +74,14 @@ type Signer interface {
 	Sign(h http.Header, body []byte, at time.Time) error
 }
 
+// Credentialed is a Source that may be verified by a header which itself is the
+// secret. Whoever keeps or shows the headers of a request leaves those out.
+// Every preset is one.
+type Credentialed interface {
+	// CredentialHeaders names the headers in canonical form; none is nil.
+	CredentialHeaders() []string
+}
+
 // Secret is one secret of a source.
 type Secret struct {
 	Value string
@@ -174,6 +182,9 @@ type Preset struct {
 	HasID, HasTime bool
 	// Grain is the step of its times; 0 if HasTime is false.
 	Grain Grain
+	// TimeCaution tells why times may not order the events of one thing, and
+	// what to do; "" if they do as well as their grain allows.
+	TimeCaution string
 	// Samples hold at least one delivery per type that is often used.
 	Samples []Sample
 	// Host is the host of the provider's API, "" if it has none.
