@@ -1,0 +1,71 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hookfold/hookfold/event"
+)
+
+// httpPreset is the preset for anything that has no preset of its own: the
+// config says how a request is verified and what its events are.
+func httpPreset() *Preset {
+	return &Preset{
+		Name: "http",
+		Doc: `Anything else: the config says how.
+
+verify: hmac (sha256, sha1 or sha512, with header, encoding hex or base64, prefix, signed, timestamp_header, id_header), basic (with its user name; the secret is the password), bearer, header (the secret itself in a header), or none. signed is what the signature is over, a text with {body}, {timestamp} and {id}; by default {body}. With a timestamp the tolerance is 300 s, both ways.
+event: an element of split, or the whole body. envelope: the body. id, type, time: as the config says, else none.
+format: json (default) or form. A form is an object: a field's text, or the list of its texts where it stands more than once. A body with Content-Encoding: gzip is unpacked for this; its signature is over the bytes received.`,
+		New: func(o Options) (Source, error) {
+			switch o.Format {
+			case "", FormatJSON, FormatForm:
+			default:
+				return nil, fmt.Errorf("format: %q is not known: it is json or form", o.Format)
+			}
+			v, err := newScheme(o)
+			return build(v, err, built{options: o, split: splitWhole})
+		},
+	}
+}
+
+func splitWhole(_ *event.Delivery, body event.JSON) ([]*event.Event, error) {
+	return []*event.Event{whole(body)}, nil
+}
+
+// newScheme makes the verifier of any scheme.
+func newScheme(o Options) (verifier, error) {
+	const secret = "the secret that the sender signs with or sends"
+	switch s := o.Verify; s.Kind {
+	case SchemeHMAC:
+		return newHMAC(s, o, secret)
+	case SchemeBasic, SchemeBearer, SchemeHeader:
+		return newStatic(s, o, secret)
+	case SchemeNone:
+		return newUnverified(o)
+	case "":
+		return nil, errors.New("verify is missing: say how requests are verified: hmac, basic, bearer, header, or none to believe everybody")
+	default:
+		return nil, fmt.Errorf("verify: %q is not known: it is hmac, basic, bearer, header or none", s.Kind)
+	}
+}
+
+// newUnsigned makes the verifier of a provider that signs nothing and only sends
+// static headers: a bearer token unless the options say otherwise.
+func newUnsigned(o Options, secret string) (verifier, error) {
+	switch s := o.Verify; s.Kind {
+	case "":
+		if s.Header != "" {
+			s.Kind = SchemeHeader
+		} else {
+			s.Kind = SchemeBearer
+		}
+		return newStatic(s, o, secret)
+	case SchemeBasic, SchemeBearer, SchemeHeader:
+		return newStatic(s, o, secret)
+	case SchemeNone:
+		return newUnverified(o)
+	default:
+		return nil, fmt.Errorf("verify: %q cannot be, because this provider does not sign: it is bearer (default), header, basic or none", s.Kind)
+	}
+}
