@@ -74,14 +74,6 @@ type Signer interface {
 	Sign(h http.Header, body []byte, at time.Time) error
 }
 
-// Credentialed is a Source that may be verified by a header which itself is the
-// secret. Whoever keeps or shows the headers of a request leaves those out.
-// Every preset is one.
-type Credentialed interface {
-	// CredentialHeaders names the headers in canonical form; none is nil.
-	CredentialHeaders() []string
-}
-
 // Secret is one secret of a source.
 type Secret struct {
 	Value string
