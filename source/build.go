@@ -8,12 +8,6 @@ import (
 	"github.com/hookfold/hookfold/event"
 )
 
-// verifier is one scheme: it verifies requests, and signs as the sender does.
-type verifier interface {
-	verify(r *Request, now time.Time) error
-	sign(h http.Header, body []byte, at time.Time) error
-}
-
 // built is a source made of parts. Every preset is one.
 type built struct {
 	verifier
@@ -52,13 +46,6 @@ func (b *built) Sign(h http.Header, body []byte, at time.Time) error {
 		h.Set("Content-Type", kind)
 	}
 	return b.sign(h, body, at)
-}
-
-func (b *built) CredentialHeaders() []string {
-	if v, ok := b.verifier.(*static); ok {
-		return v.credentials()
-	}
-	return nil
 }
 
 func (b *built) Split(d *event.Delivery) ([]*event.Event, error) {

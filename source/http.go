@@ -1,7 +1,6 @@
 package source
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/hookfold/hookfold/event"
@@ -31,41 +30,4 @@ format: json (default) or form. A form is an object: a field's text, or the list
 
 func splitWhole(_ *event.Delivery, body event.JSON) ([]*event.Event, error) {
 	return []*event.Event{whole(body)}, nil
-}
-
-// newScheme makes the verifier of any scheme.
-func newScheme(o Options) (verifier, error) {
-	const secret = "the secret that the sender signs with or sends"
-	switch s := o.Verify; s.Kind {
-	case SchemeHMAC:
-		return newHMAC(s, o, secret)
-	case SchemeBasic, SchemeBearer, SchemeHeader:
-		return newStatic(s, o, secret)
-	case SchemeNone:
-		return newUnverified(o)
-	case "":
-		return nil, errors.New("verify is missing: say how requests are verified: hmac, basic, bearer, header, or none to believe everybody")
-	default:
-		return nil, fmt.Errorf("verify: %q is not known: it is hmac, basic, bearer, header or none", s.Kind)
-	}
-}
-
-// newUnsigned makes the verifier of a provider that signs nothing and only sends
-// static headers: a bearer token unless the options say otherwise.
-func newUnsigned(o Options, secret string) (verifier, error) {
-	switch s := o.Verify; s.Kind {
-	case "":
-		if s.Header != "" {
-			s.Kind = SchemeHeader
-		} else {
-			s.Kind = SchemeBearer
-		}
-		return newStatic(s, o, secret)
-	case SchemeBasic, SchemeBearer, SchemeHeader:
-		return newStatic(s, o, secret)
-	case SchemeNone:
-		return newUnverified(o)
-	default:
-		return nil, fmt.Errorf("verify: %q cannot be, because this provider does not sign: it is bearer (default), header, basic or none", s.Kind)
-	}
 }

@@ -113,21 +113,3 @@ func (v *static) sign(h http.Header, _ []byte, at time.Time) error {
 	h.Set(v.header, v.prefix+text)
 	return nil
 }
-
-func (v *static) credentials() []string { return []string{http.CanonicalHeaderKey(v.header)} }
-
-// unverified believes every request.
-type unverified struct{}
-
-func newUnverified(o Options) (unverified, error) {
-	if len(o.Secrets) > 0 {
-		return unverified{}, errors.New("verify: none looks at no secrets, but some are given: remove them, or choose hmac, basic, bearer or header")
-	}
-	return unverified{}, nil
-}
-
-func (unverified) verify(*Request, time.Time) error { return nil }
-
-func (unverified) sign(http.Header, []byte, time.Time) error {
-	return fmt.Errorf("%w: its verify is none", ErrUnsigned)
-}
