@@ -11,7 +11,7 @@ import (
 var levels = [][]string{
 	{"event"},
 	{"source", "merge", "internal/expr"},
-	{"converge", "journal", "sink", "internal/config", "internal/ndjson"},
+	{"converge", "journal", "sink", "internal/config", "internal/expr", "internal/ndjson"},
 	{"journal/sqlite", "internal/compile", "internal/mapping", "internal/testdb", "journal/journaltest", "sink/sinktest", "internal/witness"},
 	{"internal/check", "internal/metrics", "sink/sqlsink", "internal/ingest", "internal/pipeline"},
 	{"internal/daemon"},

@@ -1,0 +1,467 @@
+package expr
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/env"
+	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/ext"
+	"cel.dev/cel-go/interpreter"
+)
+
+// Compiler compiles expressions. It is safe for concurrent use.
+type Compiler struct{ env *cel.Env }
+
+// NewCompiler makes a compiler.
+func NewCompiler() (*Compiler, error) {
+	without := &env.LibrarySubset{}
+	for _, name := range replaced {
+		without.AddExcludedFunctions(&env.Function{Name: name})
+	}
+	options := []cel.EnvOption{
+		cel.StdLib(cel.StdLibSubset(without)),
+		cel.OptionalTypes(),
+		ext.Strings(), ext.Lists(), ext.Regex(),
+		cel.EnableIdentifierEscapeSyntax(),
+		cel.ParserExpressionSizeLimit(maxExpression),
+		cel.ParserRecursionLimit(100),
+		cel.RegexProgramSizeLimit(2000),
+	}
+	e, err := cel.NewCustomEnv(append(options, functionDecls()...)...)
+	if err != nil {
+		return nil, fmt.Errorf("make the expression language: %w", err)
+	}
+	return &Compiler{e}, nil
+}
+
+const maxExpression = 20_000 // characters
+
+// Problem is something that is wrong with an expression, and where in it, from
+// line 1 and column 1.
+type Problem struct {
+	Line, Column int
+	Text         string
+}
+
+// Kind is what is known about an expression's value before it is evaluated.
+type Kind string
+
+// The kinds of a value. Any is not known.
+const (
+	KindAny    Kind = ""
+	KindNumber Kind = "a number"
+	KindText   Kind = "text"
+	KindBool   Kind = "true or false"
+	KindTime   Kind = "a time"
+	KindNull   Kind = "null"
+	KindList   Kind = "a list"
+	KindObject Kind = "an object"
+	KindOther  Kind = "something else"
+)
+
+// Program is a compiled expression. It is safe for concurrent use.
+type Program struct {
+	// Text is the expression.
+	Text string
+	// Reads are the names it reads, Paths the paths it follows from them.
+	Reads Names
+	Paths []*PathRef
+	// Kind is the kind of its value, where all of its arms have the same.
+	Kind Kind
+	// MaybeUnset and MaybeAbsent tell that an arm is unset, or an optional.
+	MaybeUnset, MaybeAbsent bool
+	// AlwaysUnset tells that it is nothing but unset.
+	AlwaysUnset bool
+
+	leaf *leaf // where the whole is one leaf
+	prog cel.Program
+}
+
+// Compile compiles an expression that may read the names allowed.
+func (c *Compiler) Compile(text string, allowed Names) (*Program, []Problem) {
+	if strings.TrimSpace(text) == "" {
+		return nil, []Problem{{1, 1, "an empty expression. For the empty text write '\"\"'."}}
+	}
+	parsed, issues := c.env.Parse(text)
+	if issues.Err() != nil {
+		return nil, syntax(issues, text)
+	}
+	r := rewrite(c.env, parsed.NativeRep(), text, allowed)
+	if len(r.problems) > 0 {
+		return nil, r.problems
+	}
+	p := &Program{Text: text, Reads: r.reads, Paths: r.paths}
+	if root := parsed.NativeRep().Expr(); isLeaf(root) {
+		p.leaf = r.leaves[root.AsCall().Args()[0].AsLiteral().(types.Int)]
+		p.describe(root, func(e ast.Expr) *types.Type { return leafTypes[e.AsCall().FunctionName()] }, r.leaves)
+		return p, nil
+	}
+	checked, issues := c.env.Check(parsed)
+	if issues.Err() != nil {
+		return nil, mismatches(issues)
+	}
+	native := checked.NativeRep()
+	if problems := optionals(native); len(problems) > 0 {
+		return nil, problems
+	}
+	p.describe(native.Expr(), func(e ast.Expr) *types.Type { return native.GetType(e.ID()) }, r.leaves)
+	options := []cel.ProgramOption{
+		cel.CustomDecoratorV2(decorator(r.leaves)),
+		cel.OptimizeRegex(interpreter.MatchesRegexOptimization),
+	}
+	if r.loops {
+		options = append(options, cel.CostLimit(maxCost))
+	}
+	prog, err := c.env.Program(checked, options...)
+	if err != nil {
+		return nil, []Problem{{1, 1, err.Error()}}
+	}
+	p.prog = prog
+	return p, nil
+}
+
+var leafTypes = map[string]*types.Type{
+	leafAny: types.DynType, leafMaybe: types.NewOptionalType(types.DynType), leafBool: types.BoolType, leafNumber: types.IntType,
+	leafText: types.StringType, leafTime: types.TimestampType, leafBytes: types.BytesType,
+}
+
+func isLeaf(e ast.Expr) bool {
+	return e.Kind() == ast.CallKind && leafTypes[e.AsCall().FunctionName()] != nil
+}
+
+// decorator puts leaves, operators and functions in their places.
+func decorator(leaves []*leaf) interpreter.InterpretableDecoratorV2 {
+	return func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+		if made, ok := i.(interpreter.InterpretableConstructor); ok {
+			return foldConstants(made), nil
+		}
+		c, ok := i.(interpreter.InterpretableCall)
+		if !ok {
+			return i, nil
+		}
+		name, args := c.Function(), c.Args()
+		if leafTypes[name] != nil {
+			at := args[0].(interpreter.InterpretableConst).Value().(types.Int)
+			l := leaves[at]
+			if l.value != nil {
+				return interpreter.NewConstValue(c.ID(), l.value), nil
+			}
+			return l, nil
+		}
+		if do, ok := binaries[name]; ok && len(args) == 2 {
+			return &binary{InterpretableCall: c, left: args[0], right: args[1], do: do}, nil
+		}
+		if name == operators.Negate {
+			zero := interpreter.NewConstValue(c.ID(), types.Int(0))
+			return &binary{InterpretableCall: c, left: zero, right: args[0], do: negate}, nil
+		}
+		if do, ok := calls[name]; ok {
+			return &call{InterpretableCall: c, args: args, do: do}, nil
+		}
+		if check, ok := guards[name]; ok {
+			return &guarded{InterpretableCall: c, args: args, check: check}, nil
+		}
+		return i, nil
+	}
+}
+
+// foldConstants makes a list or an object of constants once.
+func foldConstants(c interpreter.InterpretableConstructor) interpreter.InterpretableV2 {
+	for _, v := range c.InitVals() {
+		if _, ok := v.(interpreter.InterpretableConst); !ok {
+			return c
+		}
+	}
+	if v := c.Eval(interpreter.EmptyActivation()); !types.IsError(v) {
+		return interpreter.NewConstValue(c.ID(), v)
+	}
+	return c
+}
+
+func negate(in *Input, zero, v ref.Val) ref.Val {
+	if !isNumber(v) {
+		return types.NewErr("the minus of %s", describe(v))
+	}
+	return arithmetic('-', zero, v)
+}
+
+// Eval evaluates the expression. The value is never an optional: it is what is
+// in it, or Absent. It is Unset where the expression says so. The error is the
+// reason for a person; a *MissingError is in its chain where something is not
+// there.
+func (p *Program) Eval(in *Input) (ref.Val, error) {
+	var v ref.Val
+	if p.leaf != nil {
+		v = p.leaf.eval(in)
+	} else {
+		in.made = 0
+		var err error
+		if v, _, err = p.prog.Eval(in); err != nil {
+			return nil, p.explain(err)
+		}
+	}
+	for {
+		switch x := v.(type) {
+		case *types.Err:
+			return nil, x.Unwrap()
+		case *types.Optional:
+			if !x.HasValue() {
+				return Absent, nil
+			}
+			v = x.GetValue()
+		default:
+			return v, nil
+		}
+	}
+}
+
+func (p *Program) explain(err error) error {
+	var missing *MissingError
+	if errors.As(err, &missing) {
+		return missing
+	}
+	var cancelled interpreter.EvalCancelledError
+	if errors.As(err, &cancelled) {
+		return fmt.Errorf("`%s` costs too much over this event: it goes through too long a list", clip(p.Text))
+	}
+	text := err.Error()
+	if e, ok := err.(*types.Err); ok {
+		text = e.Unwrap().Error()
+	}
+	switch {
+	case strings.HasPrefix(text, "no such key: "):
+		return &MissingError{Text: fmt.Sprintf("no such field: %s, in `%s`", strings.TrimPrefix(text, "no such key: "), clip(p.Text))}
+	case strings.HasPrefix(text, "index out of bounds: "):
+		return &MissingError{Text: fmt.Sprintf("no such field: [%s], in `%s`", strings.TrimPrefix(text, "index out of bounds: "), clip(p.Text))}
+	case strings.HasPrefix(text, "no such overload"):
+		return fmt.Errorf("`%s`: a value is of a kind that cannot be used there (%s)", clip(p.Text), readable(text))
+	}
+	return errors.New(text)
+}
+
+// describe finds out what is known about the value.
+func (p *Program) describe(root ast.Expr, typeOf func(ast.Expr) *types.Type, leaves []*leaf) {
+	var kinds []Kind
+	unset, arms := 0, 0
+	var arm func(e ast.Expr)
+	arm = func(e ast.Expr) {
+		if e.Kind() == ast.CallKind {
+			switch call := e.AsCall(); call.FunctionName() {
+			case operators.Conditional:
+				arm(call.Args()[1])
+				arm(call.Args()[2])
+				return
+			case fnAny:
+				arm(call.Args()[0])
+				return
+			case fnOr:
+				before := p.MaybeAbsent
+				arm(call.Args()[0])
+				p.MaybeAbsent = before // an absent one gives way
+				arm(call.Args()[1])
+				return
+			}
+		}
+		arms++
+		if isLeaf(e) {
+			l := leaves[e.AsCall().Args()[0].AsLiteral().(types.Int)]
+			if l.name == UnsetName || l.value == Unset {
+				p.MaybeUnset = true
+				unset++
+				return
+			}
+		}
+		t := typeOf(e)
+		if isOptional(t) {
+			p.MaybeAbsent = true
+			t = t.Parameters()[0]
+		}
+		kinds = append(kinds, kindOfType(t))
+	}
+	arm(root)
+	p.AlwaysUnset = unset == arms
+	p.Kind = common(kinds)
+}
+
+// common gives the kind that all have; null goes with every kind.
+func common(kinds []Kind) Kind {
+	all := KindNull
+	for _, k := range kinds {
+		switch {
+		case k == KindNull || k == all:
+		case all == KindNull && k != KindAny:
+			all = k
+		default:
+			return KindAny
+		}
+	}
+	if len(kinds) == 0 {
+		return KindAny
+	}
+	return all
+}
+
+func isOptional(t *types.Type) bool {
+	return t != nil && t.Kind() == types.OpaqueKind && t.TypeName() == types.OptionalType.TypeName()
+}
+
+func kindOfType(t *types.Type) Kind {
+	if t == nil {
+		return KindAny
+	}
+	switch t.Kind() {
+	case types.DynKind, types.AnyKind, types.TypeParamKind:
+		return KindAny
+	case types.IntKind:
+		return KindNumber
+	case types.StringKind:
+		return KindText
+	case types.BoolKind:
+		return KindBool
+	case types.TimestampKind:
+		return KindTime
+	case types.NullTypeKind:
+		return KindNull
+	case types.ListKind:
+		return KindList
+	case types.MapKind:
+		return KindObject
+	}
+	return KindOther
+}
+
+// typeName names a type of the checker as a user knows it.
+func typeName(t *cel.Type) string { return readable(t.String()) }
+
+var typeWords = regexp.MustCompile(`\b(int|uint|double|string|bool|timestamp|google\.protobuf\.Timestamp|google\.protobuf\.Duration|dyn|null_type|null|bytes|list|map|optional_type)\b`)
+
+// readable puts the types in a message into words.
+func readable(text string) string {
+	return typeWords.ReplaceAllStringFunc(text, func(w string) string {
+		switch w {
+		case "int", "uint", "double":
+			return "number"
+		case "string":
+			return "text"
+		case "bool":
+			return "true-or-false"
+		case "timestamp", "google.protobuf.Timestamp":
+			return "time"
+		case "google.protobuf.Duration":
+			return "duration"
+		case "dyn":
+			return "any"
+		case "null_type":
+			return "null"
+		case "map":
+			return "object"
+		case "optional_type":
+			return "optional"
+		}
+		return w
+	})
+}
+
+func problemAt(e *cel.Error, format string, args ...any) Problem {
+	return Problem{Line: max(e.Location.Line(), 1), Column: max(e.Location.Column(), 0) + 1, Text: fmt.Sprintf(format, args...)}
+}
+
+func syntax(issues *cel.Issues, text string) []Problem {
+	e := issues.Errors()[0] // what follows is of the same cause
+	message := strings.TrimPrefix(e.Message, "Syntax error: ")
+	hint := ""
+	switch {
+	case strings.Contains(message, "'= '") || strings.Contains(message, "'='"):
+		hint = " To compare write ==."
+	case strings.Contains(message, "<EOF>"):
+		hint = " It ends too early."
+	case strings.Contains(message, "'and'") || strings.Contains(message, "'or'") || strings.Contains(message, "'not'"):
+		hint = " Write && for and, || for or, ! for not."
+	}
+	return []Problem{problemAt(e, "`%s` is not an expression: %s.%s", clip(text), message, hint)}
+}
+
+var overload = regexp.MustCompile(`^found no matching overload for '(.+?)' applied to '(.*)'$`)
+
+// mismatches puts the checker's complaints into words.
+func mismatches(issues *cel.Issues) []Problem {
+	var out []Problem
+	for _, e := range issues.Errors() {
+		m := overload.FindStringSubmatch(e.Message)
+		if m == nil {
+			out = append(out, problemAt(e, "%s", readable(strings.TrimPrefix(e.Message, "ERROR: "))))
+			continue
+		}
+		name, types := m[1], readable(m[2])
+		symbol, isOperator := operators.FindReverse(name)
+		switch {
+		case strings.Contains(types, "optional(") && comparing(name):
+			out = append(out, problemAt(e, "%s", optionalText))
+		case comparing(name):
+			a, b := pair(types)
+			out = append(out, problemAt(e, "`%s` compares %s with %s, which are never equal.%s", symbol, a, b, hintFor(a, b)))
+		case name == operators.Conditional:
+			out = append(out, problemAt(e, "the arms of ?: are of different kinds here: %s", strings.Trim(types, "()")))
+		case isOperator && symbol != "":
+			out = append(out, problemAt(e, "`%s` cannot be used with %s", symbol, strings.Join(list(types), " and ")))
+		default:
+			out = append(out, problemAt(e, "%s cannot be used with %s", strings.Trim(name, "@"), types))
+		}
+	}
+	return out
+}
+
+func comparing(name string) bool {
+	return slices.Contains([]string{
+		operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals, operators.In,
+	}, name)
+}
+
+func list(types string) []string {
+	return strings.Split(strings.TrimSuffix(strings.TrimPrefix(types, "("), ")"), ", ")
+}
+
+func pair(types string) (a, b string) {
+	l := list(types)
+	return l[0], l[len(l)-1]
+}
+
+func hintFor(a, b string) string {
+	both := a + "/" + b
+	switch both {
+	case "number/text", "text/number":
+		return " Write string(…) around the number, or double(…) around the text."
+	case "time/text", "text/time", "time/number", "number/time":
+		return " Write timestamp(…) around what is not yet a time."
+	}
+	return ""
+}
+
+const optionalText = "compares an optional with a plain value, which is never equal. Write .orValue(…) after the optional, or leave out the ?."
+
+// optionals finds comparisons of an optional with something that is none.
+func optionals(a *ast.AST) []Problem {
+	var out []Problem
+	ast.PostOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.CallKind || !comparing(e.AsCall().FunctionName()) {
+			return
+		}
+		args := e.AsCall().Args()
+		if len(args) == 2 && isOptional(a.GetType(args[0].ID())) != isOptional(a.GetType(args[1].ID())) {
+			loc := a.SourceInfo().GetStartLocation(e.ID())
+			out = append(out, Problem{Line: max(loc.Line(), 1), Column: max(loc.Column(), 0) + 1, Text: optionalText})
+		}
+	}))
+	return out
+}
+
+func intText(n int64) string { return strconv.FormatInt(n, 10) }

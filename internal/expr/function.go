@@ -1,0 +1,442 @@
+package expr
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+
+	"github.com/hookfold/hookfold/event"
+)
+
+// Bounds on what one evaluation may do.
+const (
+	maxText = 1 << 20  // bytes of a text that is searched, split or matched
+	maxMade = 32 << 20 // bytes of text made
+	maxList = 100_000  // elements of a list that is made
+	maxCost = 5_000_000
+)
+
+// grow counts text that is made.
+func (in *Input) grow(n int) ref.Val {
+	if in.made += n; in.made > maxMade {
+		return types.NewErr("the expression makes more than %d bytes of text", maxMade)
+	}
+	return nil
+}
+
+// functionDecls declares the functions that Hookfold adds or replaces. What they
+// do is in unaries and calls, by name.
+func functionDecls() []cel.EnvOption {
+	fn := func(name string, result *cel.Type, args ...*cel.Type) cel.EnvOption {
+		id := strings.TrimPrefix(name, "@") + strings.Repeat("_x", len(args))
+		return cel.Function(name, cel.Overload("hookfold_"+id, args, result))
+	}
+	dyn, text, num := cel.DynType, cel.StringType, cel.IntType
+	param := cel.TypeParamType("A")
+	return []cel.EnvOption{
+		fn(leafAny, dyn, num), fn(leafMaybe, cel.OptionalType(dyn), num), fn(leafBool, cel.BoolType, num),
+		fn(leafNumber, num, num), fn(leafText, text, num), fn(leafTime, cel.TimestampType, num), fn(leafBytes, cel.BytesType, num),
+		fn(fnAny, dyn, param), fn(fnPresent, cel.BoolType, param), fn(fnOr, dyn, dyn, dyn),
+		fn("timestamp", cel.TimestampType, dyn), fn("timestamp", cel.TimestampType, dyn, text),
+		fn("string", text, dyn), fn("int", num, dyn), fn("double", num, dyn),
+		fn("round", num, dyn), fn("round", num, dyn, num),
+		fn("json", dyn, dyn), fn("lower", text, dyn), fn("upper", text, dyn), fn("sha256", text, dyn),
+		fn("rank", num, dyn, cel.ListType(dyn)),
+	}
+}
+
+// replaced are functions of CEL's own that Hookfold has its own form of, or that
+// make no sense with one kind of number.
+var replaced = []string{"timestamp", "string", "int", "uint", "double", "type"}
+
+type callFunc func(in *Input, args []func() ref.Val) ref.Val
+
+var calls = map[string]callFunc{
+	fnAny: func(_ *Input, a []func() ref.Val) ref.Val { return a[0]() },
+	fnPresent: func(_ *Input, a []func() ref.Val) ref.Val {
+		v := a[0]()
+		if types.IsError(v) && !isMissing(v) {
+			return v
+		}
+		_, there := there(v)
+		return types.Bool(there)
+	},
+	fnOr: func(_ *Input, a []func() ref.Val) ref.Val {
+		v := a[0]()
+		if types.IsError(v) && !isMissing(v) {
+			return v
+		}
+		if v, ok := there(v); ok {
+			return v
+		}
+		return a[1]()
+	},
+	"timestamp": nullSafe(timestamp),
+	"string":    nullSafe(toText),
+	"int":       nullSafe(toInt),
+	"double":    nullSafe(toNumber),
+	"round":     nullSafe(roundCall),
+	"json":      nullSafe(parseText),
+	"lower":     nullSafe(textual("lower", strings.ToLower)),
+	"upper":     nullSafe(textual("upper", strings.ToUpper)),
+	"sha256":    nullSafe(hash),
+	"rank": func(in *Input, a []func() ref.Val) ref.Val {
+		x := a[0]()
+		if types.IsError(x) {
+			return x
+		}
+		list := a[1]()
+		if types.IsError(list) {
+			return list
+		}
+		return rank(x, list)
+	},
+}
+
+// there unwraps a value that is there and not null.
+func there(v ref.Val) (ref.Val, bool) {
+	switch x := v.(type) {
+	case *types.Err, types.Null, *Nothing:
+		return nil, false
+	case *types.Optional:
+		if !x.HasValue() {
+			return nil, false
+		}
+		return there(x.GetValue())
+	}
+	return v, true
+}
+
+// nullSafe makes a function of one value pass on null, and what is absent:
+// lower(null) is null.
+func nullSafe(do func(in *Input, v ref.Val, rest []func() ref.Val) ref.Val) callFunc {
+	return func(in *Input, args []func() ref.Val) ref.Val {
+		v := args[0]()
+		switch x := v.(type) {
+		case *types.Err, types.Null:
+			return v
+		case *types.Optional:
+			if !x.HasValue() {
+				return v
+			}
+			if v = x.GetValue(); v == types.NullValue {
+				return v
+			}
+			r := do(in, v, args[1:])
+			if types.IsError(r) {
+				return r
+			}
+			return types.OptionalOf(r)
+		}
+		return do(in, v, args[1:])
+	}
+}
+
+func timestamp(in *Input, v ref.Val, rest []func() ref.Val) ref.Val {
+	zone := in.Zone
+	if len(rest) > 0 {
+		name, ok := rest[0]().(types.String)
+		if !ok {
+			return types.NewErr("timestamp takes the name of a zone, like \"Europe/Berlin\"")
+		}
+		var err error
+		if zone, err = location(string(name)); err != nil {
+			return types.WrapErr(err)
+		}
+	}
+	at, err := TimeOf(v, zone)
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	return types.Timestamp{Time: at}
+}
+
+// TimeOf reads a value as a time: a time, a text, or a number of units since
+// 1970.
+func TimeOf(v ref.Val, zone *time.Location) (time.Time, error) {
+	switch x := v.(type) {
+	case types.Timestamp:
+		return x.Time, nil
+	case types.String:
+		return event.ParseTime(string(x), zone)
+	case types.Int, *Number:
+		s, err := Text(x)
+		if err != nil {
+			return time.Time{}, err
+		}
+		return event.ParseTime(s, zone)
+	}
+	return time.Time{}, &kindError{want: "a time", got: v}
+}
+
+type kindError struct {
+	want string
+	got  ref.Val
+}
+
+func (e *kindError) Error() string { return describe(e.got) + " is not " + e.want }
+
+var locations sync.Map // name -> *time.Location; names come from the config only
+
+func location(name string) (*time.Location, error) {
+	if l, ok := locations.Load(name); ok {
+		return l.(*time.Location), nil
+	}
+	l, err := time.LoadLocation(name)
+	if err != nil || name == "" || name == "Local" {
+		return nil, &zoneError{name}
+	}
+	locations.Store(name, l)
+	return l, nil
+}
+
+type zoneError struct{ name string }
+
+func (e *zoneError) Error() string {
+	return "\"" + clip(e.name) + "\" is not a time zone: write a name like Europe/Berlin, or UTC"
+}
+
+// Text returns the text of a value that has one: a text, the digits of a number,
+// true or false, or a time in ISO form.
+func Text(v ref.Val) (string, error) {
+	switch x := v.(type) {
+	case types.String:
+		return string(x), nil
+	case types.Int:
+		return intText(int64(x)), nil
+	case *Number:
+		return x.Digits()
+	case types.Bool:
+		if x {
+			return "true", nil
+		}
+		return "false", nil
+	case types.Timestamp:
+		return x.Time.UTC().Format(time.RFC3339Nano), nil
+	case types.Duration:
+		return x.Duration.String(), nil
+	case types.Bytes:
+		if !utf8.Valid(x) {
+			return "", &kindError{want: "UTF-8 text", got: v}
+		}
+		return string(x), nil
+	}
+	return "", &kindError{want: "text", got: v}
+}
+
+func toText(_ *Input, v ref.Val, _ []func() ref.Val) ref.Val {
+	s, err := Text(v)
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	return types.String(s)
+}
+
+func toNumber(_ *Input, v ref.Val, _ []func() ref.Val) ref.Val {
+	switch x := v.(type) {
+	case types.Int, *Number:
+		return v
+	case types.String:
+		n, err := literalNumber(strings.TrimSpace(string(x)))
+		if err != nil {
+			return types.WrapErr(err)
+		}
+		return n
+	}
+	return types.WrapErr(&kindError{want: "a number", got: v})
+}
+
+func toInt(in *Input, v ref.Val, rest []func() ref.Val) ref.Val {
+	switch x := v.(type) {
+	case types.Int:
+		return v
+	case types.Timestamp:
+		return types.Int(x.Unix())
+	}
+	n := toNumber(in, v, rest)
+	if types.IsError(n) {
+		return n
+	}
+	return truncate(n)
+}
+
+func roundCall(in *Input, v ref.Val, rest []func() ref.Val) ref.Val {
+	places := int64(0)
+	if len(rest) > 0 {
+		switch p := rest[0]().(type) {
+		case types.Int:
+			places = int64(p)
+		case *types.Err:
+			return p
+		default:
+			return types.NewErr("round takes a whole number of places")
+		}
+	}
+	return round(v, places)
+}
+
+func parseText(in *Input, v ref.Val, _ []func() ref.Val) ref.Val {
+	s, ok := v.(types.String)
+	if !ok {
+		return types.WrapErr(&kindError{want: "text that holds JSON", got: v})
+	}
+	j, err := event.ParseJSON([]byte(s))
+	if err != nil {
+		return types.NewErr("json(…): %v", err)
+	}
+	return wrap(j, in)
+}
+
+func textual(name string, do func(string) string) func(*Input, ref.Val, []func() ref.Val) ref.Val {
+	return func(in *Input, v ref.Val, _ []func() ref.Val) ref.Val {
+		s, ok := v.(types.String)
+		if !ok {
+			return types.NewErr("%s takes text, not %s", name, describe(v))
+		}
+		out := do(string(s))
+		if err := in.grow(len(out)); err != nil {
+			return err
+		}
+		return types.String(out)
+	}
+}
+
+func hash(_ *Input, v ref.Val, _ []func() ref.Val) ref.Val {
+	var sum [sha256.Size]byte
+	switch x := v.(type) {
+	case types.String:
+		sum = sha256.Sum256([]byte(x))
+	case types.Bytes:
+		sum = sha256.Sum256(x)
+	default:
+		return types.WrapErr(&kindError{want: "text or bytes", got: v})
+	}
+	return types.String(hex.EncodeToString(sum[:]))
+}
+
+// rank gives the place of a value in a list, from 1. A text in the list may have
+// * in it.
+func rank(x, in ref.Val) ref.Val {
+	list, ok := in.(traits.Lister)
+	if !ok {
+		return types.NewErr("rank takes a list, not %s", describe(in))
+	}
+	if o, ok := x.(*types.Optional); ok && o.HasValue() {
+		x = o.GetValue()
+	}
+	place := types.Int(0)
+	for i := list.Iterator(); i.HasNext() == types.True; {
+		place++
+		v := i.Next()
+		if glob, ok := v.(types.String); ok {
+			if s, ok := x.(types.String); ok && Glob(string(glob), string(s)) {
+				return place
+			}
+			continue
+		}
+		if equal(x, v) == types.True {
+			return place
+		}
+	}
+	return types.NewErr("rank: %s is not in the list", describe(x))
+}
+
+// Glob tells whether a pattern, in which * stands for any text, matches the
+// whole of s.
+func Glob(pattern, s string) bool {
+	first, rest, starred := strings.Cut(pattern, "*")
+	if !starred {
+		return pattern == s
+	}
+	if !strings.HasPrefix(s, first) {
+		return false
+	}
+	s = s[len(first):]
+	for {
+		part, more, starred := strings.Cut(rest, "*")
+		if !starred {
+			return strings.HasSuffix(s, part)
+		}
+		i := strings.Index(s, part)
+		if i < 0 {
+			return false
+		}
+		s, rest = s[i+len(part):], more
+	}
+}
+
+// guards bound the arguments of CEL's own functions.
+var guards = map[string]func(in *Input, args []ref.Val) ref.Val{
+	"replace":       guardReplace,
+	"join":          guardJoin,
+	"format":        guardTexts,
+	"split":         guardTexts,
+	"matches":       guardTexts,
+	"regex.extract": guardTexts, "regex.extractAll": guardTexts, "regex.replace": guardReplaceAll,
+	"lists.range": func(_ *Input, args []ref.Val) ref.Val {
+		if n, ok := args[0].(types.Int); ok && n > maxList {
+			return types.NewErr("lists.range: at most %d elements", maxList)
+		}
+		return nil
+	},
+}
+
+func guardTexts(in *Input, args []ref.Val) ref.Val {
+	for _, a := range args {
+		if s, ok := a.(types.String); ok && len(s) > maxText {
+			return types.NewErr("a text of %d bytes is too long to be searched (at most %d)", len(s), maxText)
+		}
+	}
+	return nil
+}
+
+func guardReplace(in *Input, args []ref.Val) ref.Val {
+	if err := guardTexts(in, args); err != nil {
+		return err
+	}
+	texts := [3]string{}
+	for i := range texts {
+		if s, ok := args[i].(types.String); ok {
+			texts[i] = string(s)
+		}
+	}
+	return in.grow(len(texts[0]) + strings.Count(texts[0], texts[1])*len(texts[2]))
+}
+
+func guardReplaceAll(in *Input, args []ref.Val) ref.Val {
+	if err := guardTexts(in, args); err != nil {
+		return err
+	}
+	text, _ := args[0].(types.String)
+	with, _ := args[2].(types.String)
+	return in.grow(len(text) + (len(text)+1)*len(with))
+}
+
+func guardJoin(in *Input, args []ref.Val) ref.Val {
+	n := 0
+	list, ok := args[0].(traits.Lister)
+	if !ok {
+		return nil
+	}
+	between := types.String("")
+	if len(args) > 1 {
+		between, _ = args[1].(types.String)
+	}
+	for i := list.Iterator(); i.HasNext() == types.True; {
+		if s, ok := i.Next().(types.String); ok {
+			n += len(s)
+		}
+		if n += len(between); n > maxMade {
+			break
+		}
+	}
+	return in.grow(n)
+}

@@ -1,0 +1,167 @@
+package expr
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/interpreter"
+
+	"github.com/hookfold/hookfold/event"
+)
+
+// Input is what expressions are evaluated over: one event, or while its source
+// is still splitting, one delivery. It is used by one goroutine at a time.
+type Input struct {
+	// Event is nil while a delivery is being split.
+	Event    *event.Event
+	Delivery *event.Delivery
+	// Body is the delivery's body as its source read it. Missing: it is read
+	// as JSON when it is needed.
+	Body event.JSON
+	// Zone is where times without an offset are read; nil refuses them.
+	Zone *time.Location
+
+	badText int
+	made    int // bytes of text made by one evaluation
+	query   event.JSON
+}
+
+// Reset makes an input ready for another event.
+func (in *Input) Reset(e *event.Event, zone *time.Location) {
+	*in = Input{Event: e, Delivery: e.Delivery, Zone: zone}
+}
+
+// BadText counts the texts read so far that hold NUL or are not UTF-8.
+func (in *Input) BadText() int { return in.badText }
+
+const inputName = "@in"
+
+// ResolveName implements interpreter.Activation.
+func (in *Input) ResolveName(name string) (any, bool) {
+	if name == inputName {
+		return in, true
+	}
+	return nil, false
+}
+
+// Parent implements interpreter.Activation.
+func (in *Input) Parent() interpreter.Activation { return nil }
+
+func inputOf(frame *interpreter.ExecutionFrame) *Input {
+	if in, ok := frame.Scope().(*Input); ok {
+		return in
+	}
+	v, _ := frame.ResolveName(inputName)
+	return v.(*Input)
+}
+
+// scalar gives the value of a name that has no members.
+func (in *Input) scalar(name Names) ref.Val {
+	d, e := in.Delivery, in.Event
+	switch name {
+	case Source:
+		return types.String(d.Source)
+	case Path:
+		return types.String(d.Path)
+	case Raw:
+		return types.Bytes(d.Body)
+	case Position:
+		return types.Int(d.Position)
+	case UnsetName:
+		return Unset
+	case Received:
+		at := d.Received
+		if e != nil && !e.FirstReceived.IsZero() {
+			at = e.FirstReceived
+		}
+		return types.Timestamp{Time: at}
+	case Type:
+		return textOrNull(e.Type)
+	case ID:
+		return textOrNull(e.ID)
+	}
+	switch { // Time
+	case e.TimeError != "":
+		return types.NewErr("the event's time cannot be read: %s", e.TimeError)
+	case e.Time.IsZero():
+		return types.WrapErr(&MissingError{Text: "the event has no time"})
+	}
+	return types.Timestamp{Time: e.Time}
+}
+
+func textOrNull(s string) ref.Val {
+	if s == "" {
+		return types.NullValue
+	}
+	return types.String(s)
+}
+
+// tree gives the root of a name that has members; headers are apart.
+func (in *Input) tree(name Names) event.JSON {
+	switch name {
+	case Event:
+		return in.Event.Body
+	case Envelope:
+		return in.Event.Envelope
+	case Query:
+		if in.query.Kind() == event.Missing {
+			in.query = queryTree(in.Delivery.Query)
+		}
+		return in.query
+	}
+	if in.Body.Kind() == event.Missing {
+		body, err := event.ParseJSON(in.Delivery.Body)
+		if err != nil && in.Event != nil {
+			body = in.Event.Envelope // a form, which its source has read
+		}
+		in.Body = body
+	}
+	return in.Body
+}
+
+// queryTree makes an object of a query: the first value of each name.
+func queryTree(raw string) event.JSON {
+	values, _ := url.ParseQuery(raw) // what can be read counts
+	first := map[string]string{}
+	for name, v := range values {
+		first[name] = v[0]
+	}
+	return object(first)
+}
+
+// header returns a header by any spelling of its name; several of one name are
+// joined by a comma.
+func (in *Input) header(name string) (string, bool) {
+	values := in.Delivery.Header.Values(name)
+	return strings.Join(values, ", "), len(values) > 0
+}
+
+func (in *Input) headers() event.JSON {
+	all := map[string]string{}
+	for name, v := range in.Delivery.Header {
+		all[strings.ToLower(name)] = strings.Join(v, ", ")
+	}
+	return object(all)
+}
+
+func object(members map[string]string) event.JSON {
+	var b strings.Builder
+	b.WriteByte('{')
+	for name, v := range members {
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		b.Write(event.Quote(name).Raw())
+		b.WriteByte(':')
+		b.Write(event.Quote(v).Raw())
+	}
+	b.WriteByte('}')
+	j, err := event.ParseJSON([]byte(b.String()))
+	if err != nil {
+		panic("expr: an object of quoted texts does not parse: " + err.Error())
+	}
+	return j
+}

@@ -1,0 +1,123 @@
+package expr
+
+import (
+	"slices"
+	"strings"
+
+	"cel.dev/cel-go/cel"
+)
+
+// Names is a set of the names that an expression can read.
+type Names uint32
+
+// The names of the language. Each is what a user writes in lower case.
+const (
+	Event     Names = 1 << iota // the event itself
+	Type                        // its type
+	ID                          // its identity
+	Time                        // when it happened
+	Received                    // when it was first received
+	Source                      // the name of its source
+	Position                    // its place in the journal
+	Envelope                    // what stood around it
+	Body                        // the whole body of the delivery
+	Raw                         // the exact bytes of the body
+	Headers                     // the request's headers
+	Query                       // the request's query
+	Path                        // what follows /in/{source}
+	UnsetName                   // says nothing
+
+	ofDelivery = Received | Source | Body | Raw | Headers | Query | Path
+
+	// ForMapping are the names of a mapping's expressions, and of a source's
+	// when:.
+	ForMapping = Event | Type | ID | Time | Position | Envelope | UnsetName | ofDelivery
+	// ForEvent are the names with which a source tells an event's identity,
+	// type and time.
+	ForEvent = Event | Envelope | ofDelivery
+	// ForSplit are the names with which a source finds its events.
+	ForSplit = ofDelivery
+)
+
+type nameInfo struct {
+	text string
+	bit  Names
+	typ  *cel.Type
+	tree bool // has members to be walked by a path
+}
+
+var names = []nameInfo{
+	{"event", Event, cel.DynType, true},
+	{"type", Type, cel.StringType, false},
+	{"id", ID, cel.StringType, false},
+	{"time", Time, cel.TimestampType, false},
+	{"received", Received, cel.TimestampType, false},
+	{"source", Source, cel.StringType, false},
+	{"position", Position, cel.IntType, false},
+	{"envelope", Envelope, cel.DynType, true},
+	{"body", Body, cel.DynType, true},
+	{"raw", Raw, cel.BytesType, false},
+	{"headers", Headers, cel.DynType, true},
+	{"query", Query, cel.DynType, true},
+	{"path", Path, cel.StringType, false},
+	{"unset", UnsetName, cel.DynType, false},
+}
+
+// later are names that a later release brings.
+var later = []string{"item", "index", "fetched", "fetched_at"}
+
+func nameNamed(text string) (nameInfo, bool) {
+	i := slices.IndexFunc(names, func(n nameInfo) bool { return n.text == text })
+	if i < 0 {
+		return nameInfo{}, false
+	}
+	return names[i], true
+}
+
+// Texts returns the names of the set as a user writes them.
+func (n Names) Texts() []string {
+	var out []string
+	for _, info := range names {
+		if n&info.bit != 0 {
+			out = append(out, info.text)
+		}
+	}
+	return out
+}
+
+func (n Names) String() string { return strings.Join(n.Texts(), ", ") }
+
+// Nearest returns the candidate that a misspelt word most likely means, or "".
+func Nearest(word string, candidates []string) string {
+	best, least := "", max(1, len(word)/3)+1
+	for _, c := range candidates {
+		if d := distance(word, c, least); d < least {
+			best, least = c, d
+		}
+	}
+	return best
+}
+
+// distance counts the letters to change, or returns limit if that many are not
+// enough.
+func distance(a, b string, limit int) int {
+	if len(a) > 200 || len(b) > 200 || max(len(a)-len(b), len(b)-len(a)) >= limit {
+		return limit
+	}
+	prev := make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := prev[0]
+		prev[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diagonal
+			if a[i-1] != b[j-1] {
+				cost = 1 + min(diagonal, prev[j], prev[j-1])
+			}
+			diagonal, prev[j] = prev[j], cost
+		}
+	}
+	return min(prev[len(b)], limit)
+}

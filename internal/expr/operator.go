@@ -1,0 +1,291 @@
+package expr
+
+import (
+	"strings"
+
+	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+	"cel.dev/cel-go/interpreter"
+)
+
+// equal tells whether two values are equal. Values of unlike kinds, null apart,
+// are an error: they never could be.
+func equal(a, b ref.Val) ref.Val {
+	ka, kb := kindOf(a), kindOf(b)
+	if ka == "null" || kb == "null" {
+		return types.Bool(ka == kb)
+	}
+	if ka != kb {
+		return unlike("compare", a, b)
+	}
+	switch ka {
+	case "number":
+		c, err := compareNumbers(a, b)
+		if err != nil {
+			return types.WrapErr(err)
+		}
+		return types.Bool(c == 0)
+	case "list":
+		return equalLists(a.(traits.Lister), b.(traits.Lister))
+	case "object":
+		return equalObjects(a.(traits.Mapper), b.(traits.Mapper))
+	case "optional":
+		x, y := a.(*types.Optional), b.(*types.Optional)
+		if !x.HasValue() || !y.HasValue() {
+			return types.Bool(x.HasValue() == y.HasValue())
+		}
+		return equal(x.GetValue(), y.GetValue())
+	}
+	return types.Equal(a, b)
+}
+
+func equalLists(a, b traits.Lister) ref.Val {
+	if a.Size().Equal(b.Size()) != types.True {
+		return types.False
+	}
+	i, j := a.Iterator(), b.Iterator()
+	for i.HasNext() == types.True {
+		if eq := equal(i.Next(), j.Next()); eq != types.True {
+			return eq
+		}
+	}
+	return types.True
+}
+
+func equalObjects(a, b traits.Mapper) ref.Val {
+	if a.Size().Equal(b.Size()) != types.True {
+		return types.False
+	}
+	for i := a.Iterator(); i.HasNext() == types.True; {
+		k := i.Next()
+		x, _ := a.Find(k)
+		y, ok := b.Find(k)
+		if !ok {
+			return types.False
+		}
+		if eq := equal(x, y); eq != types.True {
+			return eq
+		}
+	}
+	return types.True
+}
+
+// unlike is the error of an operator between values of unlike kinds.
+func unlike(verb string, a, b ref.Val) ref.Val {
+	hint := ""
+	switch ka, kb := kindOf(a), kindOf(b); {
+	case ka == "optional" || kb == "optional":
+		hint = ". Write .orValue(…) after the optional"
+	case ka == "time" && (kb == "text" || kb == "number"), kb == "time" && (ka == "text" || ka == "number"):
+		hint = ". Write timestamp(…) around what is not yet a time"
+	case ka == "number" && kb == "text", ka == "text" && kb == "number":
+		hint = ". Write string(…) around the number, or double(…) around the text"
+	}
+	return types.NewErr("cannot %s %s with %s%s", verb, describe(a), describe(b), hint)
+}
+
+// order compares two values by size.
+func order(a, b ref.Val) (int, ref.Val) {
+	ka, kb := kindOf(a), kindOf(b)
+	if ka != kb {
+		return 0, unlike("compare", a, b)
+	}
+	if ka == "number" {
+		c, err := compareNumbers(a, b)
+		if err != nil {
+			return 0, types.WrapErr(err)
+		}
+		return c, nil
+	}
+	x, ok := a.(traits.Comparer)
+	if !ok {
+		return 0, types.NewErr("%s has no order", describe(a))
+	}
+	c, ok := x.Compare(b).(types.Int)
+	if !ok {
+		return 0, unlike("compare", a, b)
+	}
+	return int(c), nil
+}
+
+func compareBy(test func(int) bool) binaryFunc {
+	return func(_ *Input, a, b ref.Val) ref.Val {
+		c, err := order(a, b)
+		if err != nil {
+			return err
+		}
+		return types.Bool(test(c))
+	}
+}
+
+func calculate(op byte) binaryFunc {
+	return func(in *Input, a, b ref.Val) ref.Val {
+		if isNumber(a) && isNumber(b) {
+			return arithmetic(op, a, b)
+		}
+		ka, kb := kindOf(a), kindOf(b)
+		if op == '+' && ka == "text" && kb == "text" {
+			s := string(a.(types.String)) + string(b.(types.String))
+			if err := in.grow(len(s)); err != nil {
+				return err
+			}
+			return types.String(s)
+		}
+		timely := (ka == "time" || ka == "duration") && (kb == "time" || kb == "duration")
+		switch {
+		case op == '+' && (ka == kb && (ka == "list" || ka == "bytes") || timely):
+			if x, ok := b.(*List); ok {
+				b = x.elements()
+			}
+			return a.(traits.Adder).Add(b)
+		case op == '-' && timely:
+			return a.(traits.Subtractor).Subtract(b)
+		}
+		return unlike(map[byte]string{'+': "add", '-': "subtract", '*': "multiply", '/': "divide", '%': "divide"}[op], a, b)
+	}
+}
+
+func contains(_ *Input, x, in ref.Val) ref.Val {
+	switch c := in.(type) {
+	case traits.Lister:
+		var bad ref.Val
+		for i := c.Iterator(); i.HasNext() == types.True; {
+			switch eq := equal(x, i.Next()); eq {
+			case types.True:
+				return types.True
+			case types.False:
+			default:
+				bad = eq
+			}
+		}
+		if bad != nil {
+			return bad
+		}
+		return types.False
+	case traits.Mapper:
+		if kindOf(x) != "text" {
+			return types.NewErr("the names in an object are text, not %s", describe(x))
+		}
+		_, ok := c.Find(x)
+		return types.Bool(ok)
+	}
+	return types.NewErr("`in` looks into a list or an object, not into %s", describe(in))
+}
+
+type binaryFunc func(in *Input, a, b ref.Val) ref.Val
+
+var binaries = map[string]binaryFunc{
+	operators.Equals: func(_ *Input, a, b ref.Val) ref.Val { return equal(a, b) },
+	operators.NotEquals: func(_ *Input, a, b ref.Val) ref.Val {
+		eq := equal(a, b)
+		if is, ok := eq.(types.Bool); ok {
+			return !is
+		}
+		return eq
+	},
+	operators.Less:          compareBy(func(c int) bool { return c < 0 }),
+	operators.LessEquals:    compareBy(func(c int) bool { return c <= 0 }),
+	operators.Greater:       compareBy(func(c int) bool { return c > 0 }),
+	operators.GreaterEquals: compareBy(func(c int) bool { return c >= 0 }),
+	operators.Add:           calculate('+'),
+	operators.Subtract:      calculate('-'),
+	operators.Multiply:      calculate('*'),
+	operators.Divide:        calculate('/'),
+	operators.Modulo:        calculate('%'),
+	operators.In:            contains,
+	operators.OldIn:         contains,
+}
+
+// binary is an operator that takes the place of CEL's.
+type binary struct {
+	interpreter.InterpretableCall
+	left, right interpreter.InterpretableV2
+	do          binaryFunc
+}
+
+// Eval implements interpreter.Interpretable.
+func (b *binary) Eval(a interpreter.Activation) ref.Val {
+	return interpreter.EvalActivation(a, b.Exec)
+}
+
+// Exec implements interpreter.InterpretableV2.
+func (b *binary) Exec(f *interpreter.ExecutionFrame) ref.Val {
+	x := b.left.Exec(f)
+	if types.IsError(x) {
+		return x
+	}
+	y := b.right.Exec(f)
+	if types.IsError(y) {
+		return y
+	}
+	v := b.do(inputOf(f), x, y)
+	if costs := f.CostTracker(); costs != nil {
+		costs.EvalBinary(f, b.ID(), b.InterpretableCall, x, y, v)
+	}
+	return v
+}
+
+// call is a function that sees its arguments, errors among them, and the input.
+type call struct {
+	interpreter.InterpretableCall
+	args []interpreter.InterpretableV2
+	do   func(in *Input, args []func() ref.Val) ref.Val
+}
+
+// Eval implements interpreter.Interpretable.
+func (c *call) Eval(a interpreter.Activation) ref.Val { return interpreter.EvalActivation(a, c.Exec) }
+
+// Exec implements interpreter.InterpretableV2.
+func (c *call) Exec(f *interpreter.ExecutionFrame) ref.Val {
+	var room [2]func() ref.Val
+	args := room[:0]
+	for _, a := range c.args {
+		args = append(args, func() ref.Val { return a.Exec(f) })
+	}
+	v := c.do(inputOf(f), args)
+	if costs := f.CostTracker(); costs != nil {
+		costs.EvalZeroArity(f, c.ID(), c.InterpretableCall, v)
+	}
+	return v
+}
+
+// guarded checks the size of a function's arguments before it is called.
+type guarded struct {
+	interpreter.InterpretableCall
+	args  []interpreter.InterpretableV2
+	check func(in *Input, args []ref.Val) ref.Val
+}
+
+// Eval implements interpreter.Interpretable.
+func (g *guarded) Eval(a interpreter.Activation) ref.Val {
+	return interpreter.EvalActivation(a, g.Exec)
+}
+
+// Exec implements interpreter.InterpretableV2.
+func (g *guarded) Exec(f *interpreter.ExecutionFrame) ref.Val {
+	vals := make([]ref.Val, len(g.args))
+	for i, a := range g.args {
+		if vals[i] = a.Exec(f); types.IsError(vals[i]) {
+			return vals[i]
+		}
+	}
+	if err := g.check(inputOf(f), vals); err != nil {
+		return err
+	}
+	return g.InterpretableCall.Exec(f)
+}
+
+// isMissing tells whether a value is the error of something that is not there.
+func isMissing(v ref.Val) bool {
+	err, ok := v.(*types.Err)
+	if !ok {
+		return false
+	}
+	if _, ok := err.Unwrap().(*MissingError); ok {
+		return true
+	}
+	text := err.Error()
+	return strings.HasPrefix(text, "no such key") || strings.HasPrefix(text, "index out of bounds")
+}
