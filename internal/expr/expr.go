@@ -11,6 +11,7 @@ import (
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/env"
+	"cel.dev/cel-go/common/functions"
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
@@ -19,7 +20,10 @@ import (
 )
 
 // Compiler compiles expressions. It is safe for concurrent use.
-type Compiler struct{ env *cel.Env }
+type Compiler struct {
+	env *cel.Env
+	own map[string]functions.FunctionOp // CEL's own functions that are guarded
+}
 
 // NewCompiler makes a compiler.
 func NewCompiler() (*Compiler, error) {
@@ -40,7 +44,13 @@ func NewCompiler() (*Compiler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the expression language: %w", err)
 	}
-	return &Compiler{e}, nil
+	c := &Compiler{env: e, own: map[string]functions.FunctionOp{}}
+	for name := range guards {
+		if c.own[name], err = implementation(e.Functions()[name]); err != nil {
+			return nil, fmt.Errorf("make the expression language: %w", err)
+		}
+	}
+	return c, nil
 }
 
 const maxExpression = 20_000 // characters
@@ -115,7 +125,7 @@ func (c *Compiler) Compile(text string, allowed Names) (*Program, []Problem) {
 	}
 	p.describe(native.Expr(), func(e ast.Expr) *types.Type { return native.GetType(e.ID()) }, r.leaves)
 	options := []cel.ProgramOption{
-		cel.CustomDecoratorV2(decorator(r.leaves)),
+		cel.CustomDecoratorV2(c.decorator(r.leaves)),
 		cel.OptimizeRegex(interpreter.MatchesRegexOptimization),
 	}
 	if r.loops {
@@ -139,36 +149,36 @@ func isLeaf(e ast.Expr) bool {
 }
 
 // decorator puts leaves, operators and functions in their places.
-func decorator(leaves []*leaf) interpreter.InterpretableDecoratorV2 {
+func (c *Compiler) decorator(leaves []*leaf) interpreter.InterpretableDecoratorV2 {
 	return func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		if made, ok := i.(interpreter.InterpretableConstructor); ok {
 			return foldConstants(made), nil
 		}
-		c, ok := i.(interpreter.InterpretableCall)
+		planned, ok := i.(interpreter.InterpretableCall)
 		if !ok {
 			return i, nil
 		}
-		name, args := c.Function(), c.Args()
+		name, args := planned.Function(), planned.Args()
 		if leafTypes[name] != nil {
 			at := args[0].(interpreter.InterpretableConst).Value().(types.Int)
 			l := leaves[at]
 			if l.value != nil {
-				return interpreter.NewConstValue(c.ID(), l.value), nil
+				return interpreter.NewConstValue(planned.ID(), l.value), nil
 			}
 			return l, nil
 		}
 		if do, ok := binaries[name]; ok && len(args) == 2 {
-			return &binary{InterpretableCall: c, left: args[0], right: args[1], do: do}, nil
+			return &binary{InterpretableCall: planned, left: args[0], right: args[1], do: do}, nil
 		}
 		if name == operators.Negate {
-			zero := interpreter.NewConstValue(c.ID(), types.Int(0))
-			return &binary{InterpretableCall: c, left: zero, right: args[0], do: negate}, nil
+			zero := interpreter.NewConstValue(planned.ID(), types.Int(0))
+			return &binary{InterpretableCall: planned, left: zero, right: args[0], do: negate}, nil
 		}
 		if do, ok := calls[name]; ok {
-			return &call{InterpretableCall: c, args: args, do: do}, nil
+			return &call{InterpretableCall: planned, args: args, do: do}, nil
 		}
 		if check, ok := guards[name]; ok {
-			return &guarded{InterpretableCall: c, args: args, check: check}, nil
+			return &guarded{InterpretableCall: planned, args: args, check: check, call: c.own[name]}, nil
 		}
 		return i, nil
 	}

@@ -295,7 +295,7 @@ func TestBounds(t *testing.T) {
 		{`lists.range(100000).map(i, lists.range(100000).map(j, i * j))`, "costs too much"},
 		{`lists.range(1000000000)`, "at most 100000 elements"},
 		{`lists.range(100000).map(i, string(raw) + string(raw))`, "bytes of text"},
-		{`lists.range(20000).map(i, string(raw).replace("", string(raw)))`, "bytes of text"},
+		{`lists.range(20000).map(i, string(raw).replace("", string(raw)))`, ""},
 		{`lists.range(100000).map(i, "x").join(string(raw))`, "bytes of text"},
 	}
 	c := compiler(t)

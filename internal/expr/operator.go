@@ -1,8 +1,11 @@
 package expr
 
 import (
+	"fmt"
 	"strings"
 
+	"cel.dev/cel-go/common/decls"
+	"cel.dev/cel-go/common/functions"
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
@@ -251,11 +254,12 @@ func (c *call) Exec(f *interpreter.ExecutionFrame) ref.Val {
 	return v
 }
 
-// guarded checks the size of a function's arguments before it is called.
+// guarded checks the size of a function's arguments before it calls it.
 type guarded struct {
 	interpreter.InterpretableCall
 	args  []interpreter.InterpretableV2
 	check func(in *Input, args []ref.Val) ref.Val
+	call  functions.FunctionOp
 }
 
 // Eval implements interpreter.Interpretable.
@@ -274,7 +278,36 @@ func (g *guarded) Exec(f *interpreter.ExecutionFrame) ref.Val {
 	if err := g.check(inputOf(f), vals); err != nil {
 		return err
 	}
-	return g.InterpretableCall.Exec(f)
+	v := g.call(vals...)
+	if costs := f.CostTracker(); costs != nil {
+		costs.EvalVarArgs(f, g.ID(), g.InterpretableCall, vals, v)
+	}
+	return v
+}
+
+// implementation returns what a function of CEL's own does.
+func implementation(f *decls.FunctionDecl) (functions.FunctionOp, error) {
+	bindings, err := f.Bindings()
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range bindings {
+		if b.Operator != f.Name() {
+			continue
+		}
+		return func(args ...ref.Val) ref.Val {
+			switch {
+			case b.Function != nil:
+				return b.Function(args...)
+			case b.Unary != nil && len(args) == 1:
+				return b.Unary(args[0])
+			case b.Binary != nil && len(args) == 2:
+				return b.Binary(args[0], args[1])
+			}
+			return decls.MaybeNoSuchOverload(f.Name(), args...)
+		}, nil
+	}
+	return nil, fmt.Errorf("%s does nothing", f.Name())
 }
 
 // isMissing tells whether a value is the error of something that is not there.
