@@ -1,0 +1,153 @@
+-- Every statement of the store, by name.
+
+-- name: begin
+BEGIN IMMEDIATE
+
+-- name: commit
+COMMIT
+
+-- name: rollback
+ROLLBACK
+
+-- name: page-count
+PRAGMA page_count
+
+-- name: free-count
+PRAGMA freelist_count
+
+-- name: page-size
+PRAGMA page_size
+
+-- name: checkpoint
+PRAGMA wal_checkpoint(TRUNCATE)
+
+-- name: next-position
+SELECT max(t.next, coalesce((SELECT b.first + b.count FROM block b ORDER BY b.first DESC LIMIT 1), 1)) FROM total t
+
+-- name: insert-block
+INSERT INTO block (first, count, kept, newest, data) VALUES (?1, ?2, ?2, ?3, ?4)
+
+-- name: block-at
+SELECT first, data FROM block WHERE first <= ?1 AND first + count > ?1 ORDER BY first DESC LIMIT 1
+
+-- name: blocks-from
+SELECT first, data FROM block
+WHERE first >= coalesce((SELECT max(first) FROM block WHERE first <= ?1), 0) AND first + count > ?1
+ORDER BY first
+
+-- name: newest-block
+SELECT first, data FROM block ORDER BY first DESC LIMIT 1
+
+-- name: probe-write
+INSERT INTO probe (data) VALUES (randomblob(65536))
+
+-- name: probe-clear
+DELETE FROM probe
+
+-- name: totals
+SELECT t.removed, max(t.next, coalesce((SELECT first + count FROM block ORDER BY first DESC LIMIT 1), 1)),
+  (SELECT count(*) FROM entry WHERE state = 'waiting'), (SELECT count(*) FROM entry WHERE state = 'dead')
+FROM total t
+
+-- name: oldest-block
+SELECT first, data FROM block ORDER BY first LIMIT 1
+
+-- name: consumer
+SELECT done, above FROM consumer WHERE name = ?1
+
+-- name: new-consumer
+INSERT INTO consumer (name, done, above)
+SELECT ?1, coalesce((SELECT min(first) - 1 FROM block), max(t.next) - 1), x'' FROM total t
+
+-- name: set-progress
+UPDATE consumer SET done = ?2, above = ?3 WHERE name = ?1
+
+-- name: forget-entries
+DELETE FROM entry WHERE consumer = ?1
+
+-- name: forget-consumer
+DELETE FROM consumer WHERE name = ?1
+
+-- name: consumers
+SELECT name, done, above FROM consumer ORDER BY name
+
+-- name: clear-entries
+DELETE FROM entry WHERE position BETWEEN ?2 AND ?3 AND consumer = ?1
+
+-- name: put-entry
+INSERT INTO entry (position, idx, consumer, state, reason, waits_on, source, event_id, type, tbl, row_key, since, attempts, next)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+ON CONFLICT (position, idx, consumer) DO UPDATE SET
+  state = excluded.state, reason = excluded.reason, waits_on = excluded.waits_on, source = excluded.source,
+  event_id = excluded.event_id, type = excluded.type, tbl = excluded.tbl, row_key = excluded.row_key,
+  attempts = excluded.attempts, next = excluded.next
+
+-- name: renew-entry
+-- An entry that was leased and is still not settled. One that was dropped
+-- meanwhile stays dropped; one that somebody asked to try again is due at once.
+UPDATE entry SET
+  state = iif(asked = ?15, ?4, 'waiting'), next = iif(asked = ?15, ?14, 0),
+  reason = ?5, waits_on = ?6, source = ?7, event_id = ?8, type = ?9, tbl = ?10, row_key = ?11,
+  attempts = ?13
+WHERE position = ?1 AND idx = ?2 AND consumer = ?3
+
+-- name: delete-entry
+DELETE FROM entry WHERE position = ?1 AND idx = ?2 AND consumer = ?3
+
+-- name: due
+SELECT position, idx, consumer, state, reason, waits_on, source, event_id, type, tbl, row_key, since, attempts, next, asked
+FROM entry WHERE consumer = ?1 AND next <= ?2 ORDER BY next, position, idx
+
+-- name: entries
+SELECT position, idx, consumer, state, reason, waits_on, source, event_id, type, tbl, row_key, since, attempts, next, asked
+FROM entry
+WHERE (?1 = '' OR consumer = ?1) AND (?2 = '' OR state = ?2) AND (?3 = '' OR source = ?3) AND (?4 = '' OR tbl = ?4)
+  AND (?5 = 0 OR position = ?5) AND (?6 IS NULL OR idx = ?6)
+ORDER BY position, idx, consumer LIMIT ?7
+
+-- name: retry
+UPDATE entry SET state = 'waiting', next = 0, asked = asked + 1
+WHERE (?1 = '' OR consumer = ?1) AND (?2 = '' OR state = ?2) AND (?3 = '' OR source = ?3) AND (?4 = '' OR tbl = ?4)
+  AND (?5 = 0 OR position = ?5) AND (?6 IS NULL OR idx = ?6)
+
+-- name: drop
+DELETE FROM entry
+WHERE (?1 = '' OR consumer = ?1) AND (?2 = '' OR state = ?2) AND (?3 = '' OR source = ?3) AND (?4 = '' OR tbl = ?4)
+  AND (?5 = 0 OR position = ?5) AND (?6 IS NULL OR idx = ?6)
+
+-- name: state
+-- What holds for a delivery as a whole (-1) holds for each of its events.
+SELECT state FROM entry WHERE position = ?1 AND idx IN (?2, -1) AND consumer = ?3 ORDER BY idx DESC LIMIT 1
+
+-- name: receipt
+SELECT received, position, idx FROM receipt WHERE identity = ?1
+
+-- name: put-receipt
+INSERT INTO receipt (identity, received, position, idx) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING
+
+-- name: oldest-blocks
+SELECT first, count, kept, newest FROM block WHERE first >= ?1 ORDER BY first LIMIT ?2
+
+-- name: settled-up-to
+SELECT coalesce(min(done), 9223372036854775807) FROM consumer
+
+-- name: held
+SELECT DISTINCT position FROM entry WHERE position BETWEEN ?1 AND ?2 ORDER BY position
+
+-- name: delete-block
+DELETE FROM block WHERE first = ?1
+
+-- name: shrink-block
+UPDATE block SET kept = ?2, data = ?3 WHERE first = ?1
+
+-- name: count-removed
+UPDATE total SET removed = removed + ?1, next = max(next, ?2)
+
+-- name: delete-receipts
+-- One slice of the identities, which are spread evenly; an entry's own delivery
+-- keeps its receipt.
+DELETE FROM receipt WHERE identity BETWEEN ?1 AND ?2 AND received < ?3
+  AND position NOT IN (SELECT position FROM entry)
+
+-- name: vacuum
+PRAGMA incremental_vacuum(256)

@@ -1,0 +1,316 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"time"
+
+	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/journal"
+)
+
+const (
+	maxCommit = 8 << 20   // bytes of deliveries in one transaction
+	maxBlock  = 512 << 10 // bytes of deliveries in one block, unless it is one delivery
+
+	tryAgainAfter = 100 * time.Millisecond // at the earliest, when somebody asks
+	tryAgainEvery = time.Second            // when nobody asks
+)
+
+// writer is the goroutine that writes. Its fields are its own.
+type writer struct {
+	j *Journal
+	// acked is the last position that was reported durable.
+	acked event.Position
+	// failed is the error after which the file must be checked, or nil.
+	failed error
+	tried  time.Time
+}
+
+func (w *writer) run() {
+	defer close(w.j.stopped)
+	ctx := context.Background()
+	timer := time.NewTicker(tryAgainEvery)
+	defer timer.Stop()
+	for {
+		var tick <-chan time.Time
+		if w.failed != nil {
+			tick = timer.C
+		}
+		select {
+		case <-w.j.queue.ready:
+		case <-tick:
+			w.recover(ctx)
+			continue
+		}
+		for {
+			// Those whom the last commit woke get to add their next delivery.
+			runtime.Gosched()
+			appends, tasks, closed := w.j.queue.take(maxCommit)
+			if closed {
+				return
+			}
+			if len(appends)+len(tasks) == 0 {
+				break
+			}
+			w.write(ctx, appends, tasks)
+		}
+	}
+}
+
+// write makes appends and tasks durable, or tells them why not.
+func (w *writer) write(ctx context.Context, appends []*appending, tasks []*task) {
+	if w.failed != nil && time.Since(w.tried) >= tryAgainAfter {
+		w.recover(ctx)
+	}
+	if w.failed != nil {
+		refuse(appends, tasks, w.failed)
+		return
+	}
+	if len(appends) > 0 {
+		if err := w.makeRoom(ctx); err != nil {
+			w.fail(err)
+			refuse(appends, nil, err)
+			appends = nil
+		}
+	}
+	for len(appends)+len(tasks) > 0 {
+		bad, err := w.transact(ctx, appends, tasks)
+		switch {
+		case err == nil:
+			return
+		case bad >= 0:
+			// The task itself is at fault: the others go on without it.
+			tasks[bad].done <- err
+			tasks = append(tasks[:bad:bad], tasks[bad+1:]...)
+		case errors.Is(err, journal.ErrFull) && len(appends) > 0 && len(tasks) > 0:
+			// The results of consumers may still find room.
+			w.fail(err)
+			refuse(appends, nil, err)
+			appends = nil
+		default:
+			w.fail(err)
+			refuse(appends, tasks, err)
+			return
+		}
+	}
+}
+
+func refuse(appends []*appending, tasks []*task, err error) {
+	for _, a := range appends {
+		a.done <- err
+	}
+	for _, t := range tasks {
+		t.done <- err
+	}
+}
+
+// fail remembers an error of the file, after which nothing is accepted until
+// recover has found it sound.
+func (w *writer) fail(err error) {
+	if errors.Is(err, journal.ErrBroken) || errors.Is(err, journal.ErrFull) {
+		w.failed, w.tried = err, time.Now()
+		w.j.setHealth(err)
+	}
+}
+
+// transact runs one transaction and then tells everyone. bad is the task whose
+// own fault an error is, else -1.
+func (w *writer) transact(ctx context.Context, appends []*appending, tasks []*task) (bad int, err error) {
+	s := w.j.file
+	if _, err := s.exec(ctx, "begin"); err != nil {
+		return -1, s.writeError(err)
+	}
+	rollback := func(err error) error {
+		if _, rerr := s.exec(ctx, "rollback"); rerr != nil && resultCode(rerr)&0xff != 1 { // 1: it was rolled back already
+			return errors.Join(err, rerr)
+		}
+		return err
+	}
+	blocks, next, err := w.insert(ctx, appends)
+	if err != nil {
+		return -1, rollback(s.brokenUnless(err))
+	}
+	for i, t := range tasks {
+		if err := t.run(ctx, s); err != nil {
+			werr := s.writeError(err)
+			if known(werr) {
+				return -1, rollback(werr)
+			}
+			return i, rollback(err)
+		}
+	}
+	if _, err := s.exec(ctx, "commit"); err != nil {
+		return -1, rollback(s.brokenUnless(err))
+	}
+	w.acked = next - 1
+	for _, b := range blocks {
+		w.j.cache.add(b)
+	}
+	if len(appends) > 0 {
+		w.j.appended(w.acked)
+	}
+	refuse(appends, tasks, nil)
+	return -1, nil
+}
+
+// insert writes deliveries as blocks and gives them positions.
+func (w *writer) insert(ctx context.Context, appends []*appending) (blocks []*block, next event.Position, err error) {
+	next = w.acked + 1
+	for len(appends) > 0 {
+		b := &block{first: next}
+		newest := int64(math.MinInt64)
+		for i := 0; i < len(appends) && (i == 0 || b.bytes+len(appends[i].frame) <= maxBlock); i++ {
+			a := appends[i]
+			a.position = next
+			next++
+			b.frames = append(b.frames, a.frame)
+			b.bytes += len(a.frame)
+			newest = max(newest, nanoseconds(a.received))
+		}
+		appends = appends[len(b.frames):]
+		sealed := sealBlock(b.first, b.frames)
+		if _, err := w.j.file.exec(ctx, "insert-block", int64(b.first), len(b.frames), newest, sealed); err != nil {
+			return nil, 0, err
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks, next, nil
+}
+
+// makeRoom keeps the file below its greatest size: the oldest settled
+// deliveries make room for new ones.
+func (w *writer) makeRoom(ctx context.Context) error {
+	limit := w.j.options.MaxBytes
+	if limit <= 0 {
+		return nil
+	}
+	s := w.j.file
+	for from := event.Position(1); ; {
+		used, _, err := s.used(ctx)
+		if err != nil {
+			return s.writeError(err)
+		}
+		if used < limit {
+			return nil
+		}
+		if from == 0 {
+			return fmt.Errorf("%w: %s has reached its greatest size, %d bytes, and nothing more in it is settled: raise max_size, or see to what is waiting or dead", journal.ErrFull, w.j.path, limit)
+		}
+		var n removal
+		step := &task{done: make(chan error, 1), run: func(ctx context.Context, s *store) (err error) {
+			n, err = retainStep(ctx, s, retention{before: math.MinInt64, bytes: limit - limit/64}, from)
+			return err
+		}}
+		if _, err := w.transact(ctx, nil, []*task{step}); err != nil {
+			return err
+		}
+		w.j.cache.forget(n.upTo)
+		from = n.next
+	}
+}
+
+// recover tries to leave the state of failure. A file whose write failed is
+// closed and opened again, so that nothing that is only in this process's
+// memory counts; all of its log is written to the file once more and synced,
+// since after a failed sync the system may take pages for written that are
+// not; and what was promised must be there. Then a write of some size must
+// succeed.
+func (w *writer) recover(ctx context.Context) {
+	w.tried = time.Now()
+	if err := w.tryRecover(ctx); err != nil {
+		w.failed = err
+		w.j.setHealth(err)
+		return
+	}
+	w.failed = nil
+	w.j.setHealth(nil)
+	w.j.appended(w.acked)
+}
+
+func (w *writer) tryRecover(ctx context.Context) error {
+	j := w.j
+	if errors.Is(w.failed, journal.ErrBroken) {
+		if err := w.reopen(ctx); err != nil {
+			return err
+		}
+	}
+	if err := w.makeRoom(ctx); err != nil {
+		return err
+	}
+	for _, name := range []string{"probe-write", "probe-clear"} {
+		if _, err := j.file.exec(ctx, name); err != nil {
+			return j.file.writeError(err)
+		}
+	}
+	return nil
+}
+
+func (w *writer) reopen(ctx context.Context) error {
+	j := w.j
+	j.filing.Lock()
+	defer j.filing.Unlock()
+	if j.file != nil {
+		_ = j.file.close() // what it says of the failed write is known
+		j.file = nil
+	}
+	broken := func(err error) error {
+		return fmt.Errorf("%w: %s: %w; look at its disk", journal.ErrBroken, j.path, err)
+	}
+	s, err := openStore(j.path, j.options.vfs, Owner)
+	if err != nil {
+		return broken(err)
+	}
+	last, err := verify(ctx, s)
+	if err == nil && last < w.acked {
+		err = fmt.Errorf("deliveries up to #%d were accepted, but the file ends at #%d: restore it, or start again to go on without them", w.acked, last)
+	}
+	if err != nil {
+		return errors.Join(broken(err), s.close())
+	}
+	w.acked = last
+	j.file = s
+	j.cache.clear()
+	return nil
+}
+
+// verify writes the log of a file that was opened again into it, and returns
+// its last position.
+func verify(ctx context.Context, s *store) (event.Position, error) {
+	var busy, logged, written int
+	if err := s.conn.QueryRowContext(ctx, query("checkpoint")).Scan(&busy, &logged, &written); err != nil {
+		return 0, fmt.Errorf("write out the log: %w", err)
+	}
+	if busy != 0 {
+		return 0, errors.New("write out the log: another process is reading the journal; this is tried again")
+	}
+	b, err := s.readBlock(ctx, "newest-block")
+	if err != nil && !errors.Is(err, journal.ErrNotFound) {
+		return 0, err
+	}
+	next, err := s.number(ctx, "next-position")
+	if err != nil {
+		return 0, err
+	}
+	if b != nil && b.last() >= event.Position(next) {
+		return 0, fmt.Errorf("%w: the newest block ends at #%d", errDamaged, b.last())
+	}
+	return event.Position(next) - 1, nil
+}
+
+// nanoseconds returns a time as nanoseconds since 1970, as near as they go.
+func nanoseconds(t time.Time) int64 {
+	const limit = math.MaxInt64 / int64(time.Second)
+	switch s := t.Unix(); {
+	case s >= limit:
+		return math.MaxInt64
+	case s <= -limit:
+		return math.MinInt64
+	}
+	return t.UnixNano()
+}
+
+func fromNanoseconds(n int64) time.Time { return time.Unix(0, n).UTC() }
