@@ -12,7 +12,7 @@ var levels = [][]string{
 	{"event"},
 	{"source", "merge", "internal/expr"},
 	{"converge", "journal", "sink", "internal/config", "internal/expr", "internal/ndjson"},
-	{"journal/sqlite", "internal/compile", "internal/mapping", "internal/testdb", "journal/journaltest", "sink/sinktest", "internal/witness"},
+	{"journal/sqlite", "internal/compile", "internal/mapping", "internal/testdb", "journal/journaltest", "sink/sinktest", "merge/mergetest", "internal/witness"},
 	{"internal/check", "internal/metrics", "sink/sqlsink", "internal/ingest", "internal/pipeline"},
 	{"internal/daemon"},
 	{"internal/demo", "examples"},
