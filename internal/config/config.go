@@ -50,7 +50,7 @@ type Name struct {
 type Journal struct {
 	URL Name
 	// Keep is the age from which settled deliveries are removed; default 30
-	// days. MaxSize is the size of the journal in bytes from which the oldest
+	// days, 0 is never. MaxSize is the size of the journal in bytes from which the oldest
 	// settled deliveries are removed; 0, the default, is unlimited.
 	Keep    time.Duration
 	MaxSize int64
@@ -136,7 +136,7 @@ type Table struct {
 type Column struct {
 	Name
 	Type merge.Type
-	// The rest is not used for a key's column.
+	// The rest is not used for a key's column, but for References.
 	Rule  merge.Rule
 	Rungs []string
 	// UnknownIgnore is unknown: ignore of a ladder; else an unknown rung makes
@@ -202,9 +202,11 @@ type Test struct {
 	Expect []Expected
 }
 
-// Delivery is a delivery of a test: a sample by its name, or a body.
+// Delivery is a delivery of a test: a sample by its name, or a body. Source is
+// the source that it is sent to, for a sample too.
 type Delivery struct {
 	Pos    Pos
+	Path   string
 	Sample string
 	Source string
 	Body   []byte // JSON

@@ -176,7 +176,7 @@ func (l *loader) reportedAt(path string) bool {
 
 // crossKey checks that a key is given whole, and nothing else.
 func (l *loader) crossKey(table string, key []Column, given []Assignment, pos Pos, path, keyPath string) {
-	if len(key) == 0 || l.reportedAt(keyPath) || l.reportedAt(path) {
+	if len(key) == 0 || given == nil || l.reportedAt(keyPath) || l.reportedAt(path) {
 		return
 	}
 	unknown := false

@@ -68,7 +68,8 @@ func (v value) exprs(to *[]Expr) {
 func (v value) failMapAsExpr() {
 	c := v.node.Content
 	if len(c) == 2 && c[0].Kind == yaml.ScalarNode && c[1].Kind == yaml.ScalarNode && strings.Contains(c[0].Value, "?") {
-		v.fail("%s", colon(c[0].Value+": "+c[1].Value))
+		text := c[0].Value + ": " + c[1].Value
+		v.fail("%s", colon(text, show(quote(text))))
 		return
 	}
 	v.fail("is a map, but has to be an expression. For a map in an expression put quotes around the whole: '{\"a\": 1}'.")
@@ -104,8 +105,15 @@ func rest(n *yaml.Node, follow []*yaml.Node) int {
 	if !opens(n) {
 		return 0
 	}
+	text := n.Value
 	for i, f := range follow {
-		if closes(f) {
+		if !plain(f) {
+			return 0
+		}
+		if f.Value != "" { // a key without a value has an empty one
+			text += ", " + f.Value
+		}
+		if balance(text) == 0 {
 			return i + 1
 		}
 	}
@@ -115,11 +123,6 @@ func rest(n *yaml.Node, follow []*yaml.Node) int {
 // opens tells whether a scalar opens a bracket or a quote that it does not close.
 func opens(n *yaml.Node) bool {
 	return plain(n) && balance(n.Value) > 0
-}
-
-// closes tells whether a scalar closes a bracket that it has not opened.
-func closes(n *yaml.Node) bool {
-	return plain(n) && balance(n.Value) < 0
 }
 
 // balance counts the brackets that a text opens and does not close; it is
@@ -167,6 +170,7 @@ func (v value) assignments(rest **Expr, to *[]Assignment) {
 	if !ok {
 		return
 	}
+	*to = []Assignment{}
 	for _, e := range entries {
 		x, ok := e.val.expr()
 		if e.name == "*" && rest != nil {

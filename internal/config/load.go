@@ -80,13 +80,13 @@ func Load(path string, o Options) (*Config, *Problems) {
 // with these; Problems.Touches tells which parts already have one. Only a config
 // whose Problems.Err is nil may be run.
 func Parse(name string, data []byte, o Options) (*Config, *Problems) {
-	l := &loader{Problems: &Problems{File: name}, o: o.withDefaults(), bad: map[*yaml.Node]bool{}}
+	l := &loader{Problems: &Problems{File: name}, o: o.withDefaults(), bad: map[*yaml.Node]bool{}, mended: map[Pos]bool{}}
 	defer l.Sort()
 	root := l.syntax(data)
 	if root == nil {
 		return nil, l.Problems
 	}
-	l.refuseTags(root)
+	l.refuseTags(root, "")
 	cfg := l.config(root)
 	cfg.File = name
 	l.cross(cfg)
@@ -117,6 +117,9 @@ type loader struct {
 	// moved says where quotes that syntax has put into the text have moved what
 	// follows them on the line.
 	moved []moved
+	// mended are the places of values that have got those quotes: what is wrong
+	// with them has been said.
+	mended map[Pos]bool
 }
 
 // report adds an error, once per place and text, up to a bound.

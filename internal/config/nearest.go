@@ -52,9 +52,9 @@ func didYouMean(s string, names []string) string {
 	return " There is " + list(names) + "."
 }
 
-// list joins names for a person, at most a dozen.
+// list joins names for a person, at most twenty.
 func list(names []string) string {
-	const most = 12
+	const most = 20
 	if len(names) > most {
 		return strings.Join(names[:most], ", ") + " and others"
 	}

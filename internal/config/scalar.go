@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -173,22 +174,15 @@ func (v value) storeURL(now, later []string, to *Name) {
 		return
 	}
 	scheme := strings.ToLower(m[1])
-	known := func(names []string) bool {
-		for _, x := range names {
-			if s, _, _ := strings.Cut(x, ":"); s == scheme {
-				return true
-			}
-		}
-		return false
-	}
+	known := func(names []string) bool { return slices.Contains(schemes(names), scheme) }
 	rest := n.Text[len(m[0]):]
 	switch {
 	case known(later):
 		v.fail("%s: is not yet supported by this version of Hookfold. It has %s.", scheme, list(now))
 	case !known(now):
-		hint := meant(scheme+":", append(append([]string{}, now...), later...))
+		hint := meant(scheme, schemes(now, later))
 		if scheme == "http" || scheme == "https" {
-			hint = ""
+			hint = "" // not mysql, nor any other that is near by its letters
 		}
 		v.fail("%s: is not a kind of database Hookfold knows. It has %s.%s", show(scheme), list(now), hint)
 	case scheme == "sqlite" && strings.Trim(rest, "/") == "":
@@ -198,6 +192,16 @@ func (v value) storeURL(now, later []string, to *Name) {
 	default:
 		*to = n
 	}
+}
+
+// schemes returns the schemes of what URLs begin with.
+func schemes(beginnings ...[]string) []string {
+	var out []string
+	for _, b := range slices.Concat(beginnings...) {
+		s, _, _ := strings.Cut(b, ":")
+		out = append(out, s)
+	}
+	return out
 }
 
 func goodURL(s string) bool {

@@ -36,6 +36,13 @@ func (s *scanner) find(start, end int, text string) {
 	})
 }
 
+// forget drops what has been found from a place on.
+func (s *scanner) forget(start int) {
+	for len(s.found) > 0 && s.found[len(s.found)-1].start >= start {
+		s.found = s.found[:len(s.found)-1]
+	}
+}
+
 // lineEnd returns the place of the line break at or after i.
 func (s *scanner) lineEnd(i int) int {
 	if n := strings.IndexByte(s.text[i:], '\n'); n >= 0 {
@@ -161,7 +168,7 @@ func (s *scanner) value(i, end, column int) int {
 	}
 	value := s.text[i:stop]
 	if strings.Contains(value, ": ") || strings.HasSuffix(value, ":") {
-		s.find(i, stop, colon(value))
+		s.find(i, stop, colon(value, s.quoted(i, stop)))
 	}
 	return end
 }
@@ -194,8 +201,42 @@ func (s *scanner) trailing(start, i, end int) {
 	if j >= end || s.text[j] == '#' && j > i {
 		return
 	}
-	value := strings.TrimRight(s.text[start:end], " \r")
-	s.find(start, start+len(value), "YAML takes `"+show(s.text[start:i])+"` for the whole value, but there is more. Put single quotes around all of it: "+show(quote(value))+".")
+	s.findMore(start, i, end)
+}
+
+// findMore reports a value from start to end of which YAML takes what stands
+// before i for all.
+func (s *scanner) findMore(start, i, end int) {
+	end = start + len(strings.TrimRight(s.text[start:end], " \r\n"))
+	s.find(start, end, "YAML takes "+s.shown(start, i)+" for the whole value, but there is more. Put single quotes around all of it: "+s.quoted(start, end)+".")
+}
+
+var (
+	lastKey    = regexp.MustCompile(`([A-Za-z_]+):[^:]*$`)
+	secretForm = regexp.MustCompile(`(?i)secret|token|password|^value$|^url$`)
+)
+
+// secret tells whether the text from i to end may be a secret, by what it looks
+// like and by the key before it. No message may show one.
+func (s *scanner) secret(i, end int) bool {
+	value := s.text[i:end]
+	key := lastKey.FindStringSubmatch(s.text[max(0, i-500):i])
+	return strings.Contains(value, "://") || strings.Contains(value, "whsec_") ||
+		key != nil && secretForm.MatchString(key[1]) && !strings.HasPrefix(value, "${")
+}
+
+func (s *scanner) quoted(i, end int) string {
+	if s.secret(i, end) {
+		return "'…'"
+	}
+	return show(quote(s.text[i:end]))
+}
+
+func (s *scanner) shown(i, end int) string {
+	if s.secret(i, end) {
+		return "a part of it"
+	}
+	return "`" + show(s.text[i:end]) + "`"
 }
 
 // special reports a plain value whose first character means something in YAML.
@@ -204,7 +245,7 @@ func (s *scanner) special(i, stop int) bool {
 	if value == "" {
 		return false
 	}
-	fix := " Put quotes around it: " + show(quote(value)) + "."
+	fix := " Put single quotes around it: " + s.quoted(i, i+len(value)) + "."
 	switch value[0] {
 	case '*':
 		m := aliasForm.FindStringSubmatch(value)
@@ -212,7 +253,7 @@ func (s *scanner) special(i, stop int) bool {
 			return false
 		}
 		if m != nil {
-			s.find(i, stop, "*"+m[1]+" stands for a value that is marked &"+m[1]+", and there is none above. If it is text:"+fix[4:])
+			s.find(i, stop, "*"+m[1]+" is an alias in YAML, for a value marked &"+m[1]+", and there is none."+fix)
 			return true
 		}
 		s.find(i, stop, "a value that begins with * is an alias in YAML."+fix)
@@ -220,6 +261,11 @@ func (s *scanner) special(i, stop int) bool {
 		s.find(i, stop, "a value that begins with ! is a tag in YAML."+fix)
 	case '&':
 		s.find(i, stop, "a value that begins with & is an anchor in YAML."+fix)
+	case '-':
+		if !strings.HasPrefix(value, "- ") {
+			return false
+		}
+		s.find(i, 0, "a list (-) begins on a line of its own, below its key.")
 	case '@', '`', '%':
 		s.find(i, stop, "a value cannot begin with "+value[:1]+" in YAML."+fix)
 	default:
@@ -229,11 +275,12 @@ func (s *scanner) special(i, stop int) bool {
 }
 
 // colon says what is wrong with a value that holds ": ".
-func colon(value string) string {
+func colon(value, quoted string) string {
+	what := "value"
 	if strings.ContainsAny(value, `?("`) || strings.Contains(value, "==") {
-		return "this expression holds \": \", which YAML reads as a new key. Put single quotes around it: " + show(quote(value)) + "."
+		what = "expression"
 	}
-	return "this value holds \": \", which YAML reads as a new key. Put single quotes around it: " + show(quote(value)) + "."
+	return "this " + what + " holds \": \", which YAML reads as a new key. Put single quotes around it: " + quoted + "."
 }
 
 // flow looks at a flow list or map that begins at i, and returns the place
@@ -283,11 +330,12 @@ func (s *scanner) flow(i int) int {
 		case !stack[top].value:
 			j = s.flowKey(j)
 		default:
-			j = s.flowValue(j)
+			j = s.flowValue(j, stack[top].closed)
 		}
 	}
 	if len(stack) > 0 {
 		c := stack[len(stack)-1]
+		s.forget(c.at) // what follows may have been read wrongly
 		s.find(c.at, 0, "this "+s.text[c.at:c.at+1]+" is never closed with "+string(c.closed)+".")
 	}
 	return -1
@@ -315,7 +363,7 @@ func (s *scanner) flowKey(i int) int {
 
 // flowValue looks at an item of a flow list or a value of a flow map, and returns
 // the place behind it.
-func (s *scanner) flowValue(i int) int {
+func (s *scanner) flowValue(i int, closed byte) int {
 	if q := s.text[i]; q == '"' || q == '\'' {
 		j := s.closing(i, len(s.text))
 		if j < 0 {
@@ -327,13 +375,20 @@ func (s *scanner) flowValue(i int) int {
 	j := s.expressionEnd(i)
 	value := strings.TrimRight(s.text[i:j], " \r\n")
 	stop := i + len(value)
-	fix := " Put quotes around it: " + show(quote(value)) + "."
+	fix := " Put single quotes around it: " + s.quoted(i, i+len(value)) + "."
 	switch {
 	case s.special(i, stop):
 	case strings.Contains(value, "${"):
 		s.find(i, stop, "{ begins a map inside [ ] and { }."+fix)
 	case strings.Contains(value, "? ") || strings.Contains(value, ": ") || strings.HasSuffix(value, ":"):
 		s.find(i, stop, colonOrQuestion(value)+fix)
+	case strings.Contains(value, ","):
+		first, _, _ := strings.Cut(value, ",")
+		where := "[ ] a comma separates items"
+		if closed == '}' {
+			where = "{ } a comma separates keys"
+		}
+		s.find(i, stop, s.shown(i, i+len(first))+" is cut off: inside "+where+"."+fix)
 	case strings.ContainsAny(value, "[]{}"):
 		s.find(i, stop, "brackets begin a list or a map inside [ ] and { }, so this expression is cut off."+fix)
 	}
@@ -358,15 +413,11 @@ func (s *scanner) afterItem(start, i int) int {
 		return i
 	}
 	end := s.expressionEnd(start)
-	value := strings.TrimRight(s.text[start:end], " \r\n")
 	if end <= i {
 		return i
 	}
-	// What has been found inside it is part of it.
-	for len(s.found) > 0 && s.found[len(s.found)-1].start >= start {
-		s.found = s.found[:len(s.found)-1]
-	}
-	s.find(start, start+len(value), "YAML takes `"+show(s.text[start:i])+"` for the whole value, but there is more. Put single quotes around all of it: "+show(quote(value))+".")
+	s.forget(start) // what has been found inside it is part of it
+	s.findMore(start, i, end)
 	return end
 }
 
@@ -374,18 +425,18 @@ func (s *scanner) afterItem(start, i int) int {
 // list or map: the next comma or closing bracket outside its own brackets and
 // quotes.
 func (s *scanner) expressionEnd(i int) int {
-	depth := 0
+	var open []byte
 	for j := i; j < len(s.text); j++ {
-		switch s.text[j] {
+		switch c := s.text[j]; c {
 		case '(', '[', '{':
-			depth++
+			open = append(open, map[byte]byte{'(': ')', '[': ']', '{': '}'}[c])
 		case ')', ']', '}':
-			if depth == 0 {
+			if len(open) == 0 || open[len(open)-1] != c {
 				return j
 			}
-			depth--
+			open = open[:len(open)-1]
 		case ',':
-			if depth == 0 {
+			if len(open) == 0 {
 				return j
 			}
 		case '"', '\'':

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"strings"
@@ -130,6 +131,7 @@ func (l *loader) mend(data []byte, err error) (mended []byte, found bool) {
 		quoted := quote(value)
 		out.WriteString(s.text[at:f.start])
 		out.WriteString(quoted)
+		l.mended[f.pos] = true
 		at = f.end
 		l.moved = append(l.moved, moved{f.pos.Line, f.pos.Column, utf8.RuneCountInString(quoted) - utf8.RuneCountInString(value)})
 	}
@@ -139,6 +141,7 @@ func (l *loader) mend(data []byte, err error) (mended []byte, found bool) {
 
 var (
 	yamlLine   = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+	anchorGone = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
 	anchorForm = regexp.MustCompile(`&([A-Za-z0-9_-]+)`)
 )
 
@@ -168,6 +171,10 @@ var advice = []struct{ says, text string }{
 func (l *loader) reportSyntax(data []byte, err error) {
 	if errors.Is(err, errSecond) {
 		l.report(secondDocument(data), "", "a second document begins here. A config is one: remove the line ---, or what follows it.")
+		return
+	}
+	if m := anchorGone.FindStringSubmatch(err.Error()); m != nil {
+		l.report(placeOf(data, "*"+m[1]), "", "*%s is an alias for a value that is marked &%s further up, and there is none above it.", m[1], m[1])
 		return
 	}
 	m := yamlLine.FindStringSubmatch(strings.TrimSpace(err.Error()))
@@ -211,6 +218,12 @@ func failing(data []byte, err error) Pos {
 	return Pos{number, indent + 1}
 }
 
+// placeOf returns the place of the first occurrence of a text.
+func placeOf(data []byte, text string) Pos {
+	before, _, _ := strings.Cut(string(data), text)
+	return Pos{strings.Count(before, "\n") + 1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1}
+}
+
 func secondDocument(data []byte) Pos {
 	content := false
 	for i, line := range strings.Split(string(data), "\n") {
@@ -225,22 +238,28 @@ func secondDocument(data []byte) Pos {
 
 // refuseTags reports YAML tags. Nothing here needs one, and one that is written
 // by accident (an expression that begins with !) empties its value.
-func (l *loader) refuseTags(n *yaml.Node) {
-	for _, c := range n.Content {
-		l.refuseTags(c)
+func (l *loader) refuseTags(n *yaml.Node, path string) {
+	for i, c := range n.Content {
+		at := path
+		switch {
+		case n.Kind == yaml.SequenceNode:
+			at = fmt.Sprintf("%s[%d]", path, i)
+		case i%2 == 1:
+			at = join(path, n.Content[i-1].Value)
+		}
+		l.refuseTags(c, at)
 	}
-	if n.Style&yaml.TaggedStyle == 0 || l.bad[n] {
+	if n.Style&yaml.TaggedStyle == 0 {
 		return
 	}
 	l.bad[n] = true
-	pos := l.posOf(n)
 	if n.Kind == yaml.ScalarNode && !strings.HasPrefix(n.Tag, "!!") {
 		expression := n.Tag
 		if n.Value != "" {
 			expression += " " + n.Value
 		}
-		l.report(pos, "", "`%s` is read as a YAML tag, and what follows it as the value. Put quotes around the whole expression: %s.", show(n.Tag), show(quote(expression)))
+		l.report(l.posOf(n), path, "`%s` is read as a YAML tag, and what follows it as the value. Put single quotes around the whole expression: %s.", show(n.Tag), show(quote(expression)))
 		return
 	}
-	l.report(pos, "", "`%s` is a YAML tag, and this file has none. Leave it out.", show(n.Tag))
+	l.report(l.posOf(n), path, "`%s` is a YAML tag, and this file has none. Leave it out.", show(n.Tag))
 }

@@ -81,7 +81,7 @@ func mergeKeys() section[Column] {
 	return section[Column]{
 		path: "tables.<table>.columns.<column>.merge",
 		keys: []key[Column]{
-			{name: "ladder", form: "a list of texts", needed: "ladder: [sent, delivered, read]", doc: "The rungs, lowest first. NULL and what stands in the table already and is no rung are below all.", read: readLadder},
+			{name: "ladder", form: "a list of texts", def: "none", doc: "The rungs, lowest first. NULL and what stands in the table already and is no rung are below all.", read: readLadder},
 			{name: "unknown", form: "`ignore`, `dead`", def: "`dead`", doc: "As `unknown` of the column.", read: readUnknown},
 			{name: "sum", later: later("")},
 			{name: "count", later: later("")},
@@ -246,9 +246,11 @@ func readType(v value, c *Column) {
 
 func readMerge(v value, c *Column) {
 	if v.isMap() {
-		if mergeKeys().read(v, c) != nil {
-			c.Rule = merge.Ladder
+		got := mergeKeys().read(v, c)
+		if _, ok := got["ladder"]; !ok && got != nil && !v.broken() {
+			v.fail("has no rule. Write merge: {ladder: [sent, delivered, read]}, or the name of a rule.")
 		}
+		c.Rule = merge.Ladder
 		return
 	}
 	s, ok := v.text("a merge rule")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -59,11 +58,10 @@ func readSend(v value, t *Test) {
 		v.fail("is an empty list; it has to hold a delivery, as in [calendly/invitee.created].")
 	}
 	for _, item := range items {
-		d := Delivery{Pos: item.pos()}
+		d := Delivery{Pos: item.pos(), Path: item.path}
 		if !item.isMap() {
 			if s, ok := item.raw("the name of a sample, as in calendly/invitee.created, or a map with source and body"); ok {
 				d.Sample = s
-				d.Source, _, _ = strings.Cut(s, "/")
 				t.Send = append(t.Send, d)
 			}
 			continue
@@ -217,12 +215,33 @@ func (e entry) literal() (Literal, bool) {
 	return l, true
 }
 
+// crossSample finds the source that a sample is sent to: of those with the
+// sample's preset, the one that is called like it, else the first.
+func (l *loader) crossSample(c *Config, d *Delivery) {
+	preset, _, _ := strings.Cut(d.Sample, "/")
+	var used []string
+	for _, s := range c.Sources {
+		used = append(used, s.Preset.Text)
+		if s.Preset.Text == preset && (d.Source == "" || s.Text == preset) {
+			d.Source = s.Text
+		}
+	}
+	if d.Source == "" {
+		l.report(d.Pos, d.Path, "`%s` is not a sample of a source: none has the preset `%s`.%s", show(d.Sample), show(preset), didYouMean(preset, slices.Compact(slices.Sorted(slices.Values(used)))))
+	}
+}
+
 // crossTests checks the names that tests use.
 func (l *loader) crossTests(c *Config) {
 	for _, t := range c.Tests {
-		for _, d := range t.Send {
-			if c.SourceNamed(d.Source) == nil {
-				l.report(d.Pos, t.Path, "%s is not a source.%s", strconv.Quote(show(d.Source)), didYouMean(d.Source, namesOf(c.Sources)))
+		for i := range t.Send {
+			d := &t.Send[i]
+			switch {
+			case l.reportedAt("sources"):
+			case d.Sample != "":
+				l.crossSample(c, d)
+			case d.Source != "" && c.SourceNamed(d.Source) == nil:
+				l.report(d.Pos, d.Path, "`%s` is not a source.%s", show(d.Source), didYouMean(d.Source, namesOf(c.Sources)))
 			}
 		}
 		for _, e := range t.Expect {

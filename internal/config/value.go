@@ -48,7 +48,9 @@ func (v value) fail(format string, args ...any) {
 		return
 	}
 	v.l.bad[v.node] = true
-	v.l.report(v.pos(), v.path, format, args...)
+	if !v.l.mended[v.pos()] {
+		v.l.report(v.pos(), v.path, format, args...)
+	}
 }
 
 // failWhole reports an error of the thing as a whole, at its key.
@@ -89,7 +91,7 @@ func (v value) step(n *yaml.Node, path string) value {
 
 func join(path, name string) string {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool {
-		return r == '.' || r == '[' || r == ']' || r == '"' || !unicode.IsGraphic(r)
+		return r == '.' || r == '[' || r == ']' || r == '"' || !unicode.IsGraphic(r) || unicode.IsSpace(r)
 	}) {
 		name = strconv.Quote(clip(name))
 	}
@@ -204,7 +206,11 @@ func (v value) collect(out []entry, seen map[string]Pos, depth int) []entry {
 			merges = append(merges, v.step(n, v.path))
 			continue
 		case !key.isScalar() || key.node.Value == "":
-			key.fail("a key has to be text, and is %s.", kindOf(key.node))
+			if key.isScalar() {
+				key.fail("a key cannot be empty.")
+			} else {
+				key.fail("a key has to be text, and is %s.", kindOf(key.node))
+			}
 			continue
 		}
 		name := key.node.Value
@@ -299,7 +305,11 @@ func (v value) name(want string) (Name, bool) {
 
 // one returns a text that is one of a few.
 func (v value) one(names ...string) (string, bool) {
-	s, ok := v.text("one of " + list(names))
+	want := "one of " + list(names)
+	if len(names) == 1 {
+		want = names[0]
+	}
+	s, ok := v.text(want)
 	if !ok {
 		return "", false
 	}
@@ -308,7 +318,7 @@ func (v value) one(names ...string) (string, bool) {
 			return s, true
 		}
 	}
-	v.fail("is `%s`, but has to be one of %s.%s", show(v.node.Value), list(names), meant(s, names))
+	v.fail("is `%s`, but has to be %s.%s", show(v.node.Value), want, meant(s, names))
 	return "", false
 }
 
