@@ -169,6 +169,9 @@ type Live struct {
 	Uniques []Unique
 	// ReadOnly says why rows cannot be written, "" if they can.
 	ReadOnly string
+	// FillsRows says that a trigger runs before an insert, so that a column that
+	// is NOT NULL may be filled by it.
+	FillsRows bool
 }
 
 // Unique is a unique index.

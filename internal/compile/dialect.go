@@ -1,0 +1,287 @@
+package compile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
+)
+
+// Dialect names a database's SQL.
+type Dialect string
+
+// The dialects.
+const (
+	Postgres Dialect = "postgres"
+	SQLite   Dialect = "sqlite"
+)
+
+// Dialects are all of them, in the order in which they are shown.
+var Dialects = []Dialect{Postgres, SQLite}
+
+// dialect is what the statements of two databases differ in. Expressions are
+// over columns of the relation: t.x, excluded.x.
+type dialect interface {
+	// param writes a field of v, the parameters, in the live type.
+	param(f field) string
+	// raw writes a field of v as it came.
+	raw(f field) string
+	// version prepares a version for a comparison as bytes.
+	version(expr string) string
+	// bytes gives a text as bytes.
+	bytes(expr string, f field) string
+	// distinct tells whether two values differ, NULL being a value.
+	distinct(a, b string, f field) string
+	// greater tells whether a > b by the type of the config.
+	greater(a, b string, f field) string
+	// union joins two lists as sets, sorted by bytes.
+	union(a, b string, f field) string
+	// now is the time at this moment.
+	now(f field) string
+	// dflt is the default of a column, as an expression of its type.
+	dflt(f field) string
+	// convert turns a column of one table into the type of another's.
+	convert(expr string, from, to field) string
+	// read gives a column as it lives, on PostgreSQL as text that any session
+	// writes alike; byKey selects such columns by key.
+	read(expr string, f field) string
+	byKey(columns, table, on string, params []Param) string
+	// versions writes the statements on the table of versions.
+	versions(table string) (claim, hold, save string)
+	// insert writes INSERT up to ON CONFLICT.
+	insert(table string, columns, exprs []string, params []Param) string
+	// excluded is a subquery of the parameters, by name, that an update joins.
+	excluded(exprs []string, params []Param) string
+	// lock selects which rows of the parameters are there, and locks them.
+	lock(table string, on string, firsts []string, params []Param) string
+	// records selects what the records of occupants show, the newest of each
+	// key, as a subquery.
+	records(p *projection) string
+	// inOrder is the ORDER BY that takes records in the order of the parameters.
+	inOrder() string
+}
+
+func (d Dialect) impl() dialect {
+	if d == SQLite {
+		return sqlite{}
+	}
+	return postgres{}
+}
+
+// Statement is a statement and what its parameters take from a row. On
+// PostgreSQL each parameter is an array of texts with an element per row; on
+// SQLite a statement is for one row and each parameter one value.
+type Statement struct {
+	SQL    string
+	Params []Param
+}
+
+// Statements are what a sink runs for one table.
+type Statements struct {
+	// Upsert joins rows into the table, Stub inserts rows of which nothing is
+	// set but the key, Update joins into rows that are there, and Lock tells
+	// which rows are there and keeps them so. On a table with occupants these
+	// write only what belongs to the rows themselves.
+	Upsert, Stub, Update, Lock Statement
+	// Occupants is nil for a table without occupants.
+	Occupants *OccupantStatements
+	// Beside is nil for a table that keeps its versions in its rows.
+	Beside *BesideStatements
+	// Required are the columns without which a new row is refused.
+	Required []Required
+}
+
+// Required is a column that is NOT NULL and has no default that counts.
+type Required struct {
+	// Name is the column's name.
+	Name string
+	// Column is its place among the table's columns, -1 if it is not mapped.
+	Column int
+}
+
+// Compile makes the statements of a table as it lives. A table or column that
+// is missing is a *MissingError. records is the live schema of the occupants'
+// table, and only needed for a table with occupants.
+func Compile(d Dialect, t *sink.Table, live, records *sink.Live) (*Statements, error) {
+	beside := t.Versions == sink.Beside
+	r := own(t)
+	r.beside = beside
+	if err := r.bind(live); err != nil {
+		return nil, err
+	}
+	s := &Statements{Required: required(t, r, live)}
+	x := d.impl()
+	if beside {
+		s.Beside = compileBeside(x, t, r)
+		s.Lock = r.lock(x)
+		s.Stub = r.insert(x, true)
+	} else {
+		s.Upsert, s.Stub, s.Update, s.Lock = r.insert(x, false), r.insert(x, true), r.update(x), r.lock(x)
+	}
+	if t.Occupied {
+		o := occupants(t)
+		if records == nil {
+			records = &sink.Live{}
+		}
+		if err := o.bind(records); err != nil {
+			return nil, err
+		}
+		var err error
+		if s.Occupants, err = compileOccupants(x, t, r, o, live); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// required lists the columns without which the database refuses a new row.
+func required(t *sink.Table, r *relation, live *sink.Live) []Required {
+	var out []Required
+	for _, c := range live.Columns {
+		if !c.NotNull || c.Generated || isKey(t, c.Name) {
+			continue
+		}
+		i := t.Column(c.Name)
+		if i < 0 {
+			if c.Default == "" {
+				out = append(out, Required{c.Name, -1})
+			}
+			continue
+		}
+		if rule := t.Columns[i].Rule; rule == merge.Touch || rule == merge.Latest && c.Default != "" {
+			continue
+		}
+		out = append(out, Required{c.Name, i})
+	}
+	return out
+}
+
+func isKey(t *sink.Table, name string) bool {
+	for _, k := range t.Key {
+		if k.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// insert writes the upsert of a relation, or with stub an insert that leaves a
+// row that is there alone.
+func (r *relation) insert(d dialect, stub bool) Statement {
+	var columns, exprs []string
+	for _, f := range r.written() {
+		columns = append(columns, Quote(f.Name))
+		exprs = append(exprs, r.fresh(d, f))
+	}
+	params := r.params(false)
+	for _, f := range r.touch {
+		columns = append(columns, Quote(f.Name))
+		exprs = append(exprs, d.now(f))
+	}
+	moves := r.moves(d, at, true)
+	sql := d.insert(QuoteTable(r.name), columns, exprs, params) +
+		"\non conflict (" + list("%s", r.keyNames()) + ") do "
+	if stub || len(moves) == 0 {
+		return Statement{sql + "nothing", params}
+	}
+	sql += "update set\n    " + r.assignments(d, moves) + "\nwhere " + condition(moves, true)
+	return Statement{sql, params}
+}
+
+// fresh is what a field of a new row gets.
+func (r *relation) fresh(d dialect, f field) string {
+	if f.Kind == CellParam && f.rule == merge.Latest && f.Live.Default != "" {
+		for _, s := range r.scopes {
+			if s.Index == f.scope {
+				return fmt.Sprintf("case when %s is null then %s else %s end", d.raw(s), d.dflt(f), d.param(f))
+			}
+		}
+	}
+	return d.param(f)
+}
+
+// update writes the join into rows that are there.
+func (r *relation) update(d dialect) Statement {
+	params := r.params(r.beside)
+	versionOf := at
+	if r.beside {
+		versionOf = func(f field) string { return "excluded." + Quote(storedName(f.Name)) }
+	}
+	moves := r.moves(d, versionOf, !r.beside)
+	if len(moves) == 0 {
+		return Statement{}
+	}
+	var exprs []string
+	for _, f := range r.fields() {
+		exprs = append(exprs, d.param(f)+" as "+Quote(f.Name))
+	}
+	if r.beside {
+		for _, f := range r.stored {
+			exprs = append(exprs, d.param(f)+" as "+Quote(f.Name))
+		}
+	}
+	sql := "update " + QuoteTable(r.name) + " as t\nset " + r.assignments(d, moves) +
+		"\nfrom " + d.excluded(exprs, params) +
+		"\nwhere " + r.sameKey("t", "excluded") + "\n  and (" + condition(moves, !r.beside) + ")"
+	return Statement{sql, params}
+}
+
+// lock writes the statement that tells which rows are there.
+func (r *relation) lock(d dialect) Statement {
+	var params []Param
+	for _, f := range r.key {
+		params = append(params, f.Param)
+	}
+	var on, firsts []string
+	for _, f := range r.key {
+		on = append(on, at(f)+" = "+d.param(f))
+	}
+	if r.beside {
+		for _, f := range r.values {
+			if f.rule == merge.First {
+				firsts = append(firsts, at(f)+" is null")
+			}
+		}
+	}
+	return Statement{d.lock(QuoteTable(r.name), strings.Join(on, " and "), firsts, params), params}
+}
+
+func (r *relation) sameKey(a, b string) string {
+	var on []string
+	for _, f := range r.key {
+		on = append(on, fmt.Sprintf("%s.%s = %s.%[2]s", a, Quote(f.Name), b))
+	}
+	return strings.Join(on, " and ")
+}
+
+// written are the fields that are columns of the relation.
+func (r *relation) written() []field {
+	if !r.beside {
+		return r.fields()
+	}
+	return append(append([]field{}, r.key...), r.values...)
+}
+
+func (r *relation) keyNames() []string {
+	var out []string
+	for _, f := range r.key {
+		out = append(out, Quote(f.Name))
+	}
+	return out
+}
+
+// params are the parameters of a statement that writes the relation, with
+// stored those of the stored versions too.
+func (r *relation) params(stored bool) []Param {
+	var out []Param
+	for _, f := range r.fields() {
+		out = append(out, f.Param)
+	}
+	if stored {
+		for _, f := range r.stored {
+			out = append(out, f.Param)
+		}
+	}
+	return out
+}

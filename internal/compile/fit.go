@@ -1,0 +1,107 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
+)
+
+// Fit tells why a change does not fit the live columns of its table, or nil: a
+// text that is too long, a number that is too great, a value that an enum does
+// not have, NULL where the column refuses it. It is to be asked of every change
+// by itself, before changes are folded: whether a change is in order must not
+// depend on what it was folded with. What only the database can judge (CHECK,
+// triggers) it does not see.
+func Fit(live *sink.Live, c *merge.Change) error {
+	parts := c.Key.Parts()
+	for i, k := range c.Table.Key {
+		v, err := merge.ParseValue(k.Type, parts[i])
+		if err == nil {
+			err = fitColumn(live.Column(k.Name), v)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", k.Name, err)
+		}
+	}
+	for i := range c.Cells {
+		if err := fitCell(live, c.Table, i, c.Cells[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FitRow is Fit for a folded row.
+func FitRow(live *sink.Live, t *merge.Table, r *merge.Row) error {
+	for i := range r.Cells {
+		if err := fitCell(live, t, i, r.Cells[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func fitCell(live *sink.Live, t *merge.Table, i int, cell merge.Cell) error {
+	if !cell.Set {
+		return nil
+	}
+	c := &t.Columns[i]
+	l := live.Column(c.Name)
+	if l == nil {
+		return nil
+	}
+	if cell.Value.IsNull() {
+		if l.NotNull && (c.Rule == merge.Latest || c.Rule == merge.First) {
+			return fmt.Errorf("%s: NULL into a column that is NOT NULL", c.Name)
+		}
+		return nil
+	}
+	if err := fitColumn(l, cell.Value); err != nil {
+		return fmt.Errorf("%s: %w", c.Name, err)
+	}
+	return nil
+}
+
+func fitColumn(l *sink.LiveColumn, v merge.Value) error {
+	if l == nil {
+		return nil
+	}
+	s := v.Text()
+	switch {
+	case l.Length > 0:
+		if n := utf8.RuneCountInString(s); n > l.Length {
+			return fmt.Errorf("%d characters into %s", n, short(l.Type))
+		}
+	case len(l.Labels) > 0:
+		if !slices.Contains(l.Labels, s) {
+			return fmt.Errorf("%s is not one of the values of enum %s: %s", show(s), l.Type, strings.Join(l.Labels, ", "))
+		}
+	case l.Bits > 0:
+		if _, err := strconv.ParseInt(s, 10, l.Bits); err != nil && s != "true" && s != "false" {
+			return fmt.Errorf("%s does not fit %s", show(s), l.Type)
+		}
+	case l.Precision > 0:
+		if _, err := merge.ParseValue(merge.Type{Kind: merge.Numeric, Precision: l.Precision, Scale: l.Scale}, s); err != nil {
+			return fmt.Errorf("%s does not fit %s", show(s), l.Type)
+		}
+	}
+	return nil
+}
+
+func show(s string) string {
+	if len(s) > 40 {
+		return strings.ToValidUTF8(s[:40], "") + "…"
+	}
+	return s
+}
+
+// short writes a type as people do: varchar(9).
+func short(t string) string {
+	t = strings.Replace(t, "character varying", "varchar", 1)
+	return strings.Replace(t, "character(", "char(", 1)
+}

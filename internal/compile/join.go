@@ -1,0 +1,141 @@
+package compile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hookfold/hookfold/merge"
+)
+
+// move is what one register of a row does when a row comes in: the columns of a
+// scope move together, every other column by itself.
+type move struct {
+	// when the register moves.
+	when string
+	// to are its columns and what they become.
+	to []assignment
+	// value says that a value would change, version that a version would; both
+	// presuppose when. version is "" if the register keeps none.
+	value, version string
+}
+
+type assignment struct{ column, becomes string }
+
+// moves gives the registers of a relation. versionOf gives the stored version
+// of a version field: a column of t, or a parameter if versions live beside.
+func (r *relation) moves(d dialect, versionOf func(field) string, keep bool) []move {
+	var out []move
+	for _, s := range r.scopes {
+		var m move
+		m.when = d.version(in(s)) + " >= " + d.version("coalesce("+versionOf(s)+", '')")
+		var differ []string
+		for _, f := range r.values {
+			if f.rule == merge.Latest && f.scope == s.Index {
+				m.to = append(m.to, assignment{f.Name, in(f)})
+				differ = append(differ, d.distinct(in(f), at(f), f))
+			}
+		}
+		m.value = strings.Join(differ, " or ")
+		if keep {
+			m.to = append(m.to, assignment{s.Name, in(s)})
+			m.version = d.distinct(in(s), at(s), s)
+		}
+		out = append(out, m)
+	}
+	firsts := r.firsts
+	values := r.values
+	if r.since != nil {
+		values = append(append([]field{}, values...), *r.since)
+	}
+	for _, f := range values {
+		m := move{to: []assignment{{f.Name, in(f)}}, value: d.distinct(in(f), at(f), f)}
+		switch f.rule {
+		case merge.Latest:
+			continue
+		case merge.First:
+			v := firsts[0]
+			firsts = firsts[1:]
+			m.when = fmt.Sprintf("%s is not null and case when %s is null then %s is null else %s <= %s end",
+				in(v), versionOf(v), at(f), d.version(in(v)), d.version(versionOf(v)))
+			if keep {
+				m.to = append(m.to, assignment{v.Name, in(v)})
+				m.version = d.distinct(in(v), at(v), v)
+			}
+		case merge.Max:
+			m.when = fmt.Sprintf("%s is not null and (%s is null or %s)", in(f), at(f), d.greater(in(f), at(f), f))
+			m.value = ""
+		case merge.Min:
+			m.when = fmt.Sprintf("%s is not null and (%s is null or %s)", in(f), at(f), d.greater(at(f), in(f), f))
+			m.value = ""
+		case merge.Ladder:
+			m.when = fmt.Sprintf("%s is not null and (%s is null or %s > %s)", in(f), at(f), rank(d, in(f), f), rank(d, at(f), f))
+			m.value = ""
+		case merge.Union:
+			both := d.union(at(f), in(f), f)
+			m.when = in(f) + " is not null"
+			m.to = []assignment{{f.Name, fmt.Sprintf("case when %s is null then %s else %s end", at(f), in(f), both)}}
+			m.value = fmt.Sprintf("(%s is null or %s)", at(f), d.distinct(both, at(f), f))
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func in(f field) string { return "excluded." + Quote(f.Name) }
+func at(f field) string { return "t." + Quote(f.Name) }
+
+func rank(d dialect, expr string, f field) string {
+	var b strings.Builder
+	b.WriteString("case " + d.bytes(expr, f))
+	for i, rung := range f.rungs {
+		fmt.Fprintf(&b, " when %s then %d", Literal(rung), i+1)
+	}
+	b.WriteString(" else 0 end")
+	return b.String()
+}
+
+// changes says that a value, or if versions count a version, would change.
+func (m move) changes(versions bool) string {
+	differ := m.value
+	if versions && m.version != "" {
+		if differ != "" {
+			differ += " or "
+		}
+		differ += m.version
+	}
+	switch {
+	case differ == "" && m.value == "" && m.version == "":
+		return m.when // a max that moves changes
+	case differ == "":
+		return ""
+	}
+	return fmt.Sprintf("%s and (%s)", m.when, differ)
+}
+
+// assignments writes the list behind SET, and condition the rows that change.
+func (r *relation) assignments(d dialect, moves []move) string {
+	var lines []string
+	for _, m := range moves {
+		for _, a := range m.to {
+			lines = append(lines, fmt.Sprintf("%s = case when %s then %s else t.%[1]s end", Quote(a.column), m.when, a.becomes))
+		}
+	}
+	for _, f := range r.touch {
+		if c := condition(moves, false); c != "" {
+			lines = append(lines, fmt.Sprintf("%s = case when %s\n      then %s else t.%[1]s end", Quote(f.Name), strings.ReplaceAll(c, "\n", "\n        "), d.now(f)))
+		}
+	}
+	return strings.Join(lines, ",\n    ")
+}
+
+// condition says that a row changes: in a value, or if versions count also in a
+// version.
+func condition(moves []move, versions bool) string {
+	var any []string
+	for _, m := range moves {
+		if c := m.changes(versions); c != "" {
+			any = append(any, "("+c+")")
+		}
+	}
+	return strings.Join(any, "\n   or ")
+}

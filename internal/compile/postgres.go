@@ -1,0 +1,157 @@
+package compile
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
+)
+
+// postgres writes PostgreSQL 13 and later.
+type postgres struct{}
+
+var lengthForm = regexp.MustCompile(`^(character varying|character|bpchar)(\(\d+\))?`)
+
+// castType is the type to cast a text to. Of text types the length is left
+// out, since a cast would cut a text that is too long, where the assignment to
+// the column refuses it. A domain is cast to the type behind it; the assignment
+// checks the domain.
+func castType(c *sink.LiveColumn) string {
+	base := c.Base
+	if base == "" {
+		base = c.Type
+	}
+	if strings.HasSuffix(base, "[]") {
+		return lengthForm.ReplaceAllString(strings.TrimSuffix(base, "[]"), "$1") + "[]"
+	}
+	if strings.HasPrefix(base, "character(") {
+		return "bpchar"
+	}
+	return lengthForm.ReplaceAllString(base, "$1")
+}
+
+func (postgres) raw(f field) string { return "v." + Quote(f.Name) }
+
+func (d postgres) param(f field) string {
+	if f.Live == nil {
+		return d.raw(f)
+	}
+	if c := castType(f.Live); c != "text" {
+		return d.raw(f) + "::" + c
+	}
+	return d.raw(f)
+}
+
+func (postgres) version(expr string) string { return expr + ` collate "C"` }
+
+func (postgres) bytes(expr string, f field) string {
+	if c := castType(f.Live); c != "text" && c != "character varying" {
+		expr += "::text"
+	}
+	return expr + ` collate "C"`
+}
+
+func (d postgres) distinct(a, b string, f field) string {
+	switch c := f.Live; {
+	case c == nil:
+	case c.Collation != "":
+		a, b = d.bytes(a, f), d.bytes(b, f)
+	case c.Base == "json" || c.Base == "jsonb":
+		a, b = a+"::text", b+"::text"
+	}
+	return a + " is distinct from " + b
+}
+
+func (d postgres) greater(a, b string, f field) string {
+	text := isText(f.Live) || len(f.Live.Labels) > 0
+	switch f.Type.Kind {
+	case merge.Int, merge.Numeric:
+		if text {
+			a, b = a+"::numeric", b+"::numeric"
+		}
+	case merge.Float:
+		if text {
+			a, b = a+"::float8", b+"::float8"
+		}
+	default:
+		if text {
+			a, b = d.bytes(a, f), d.bytes(b, f)
+		}
+	}
+	return a + " > " + b
+}
+
+func (postgres) union(a, b string, f field) string {
+	c := castType(f.Live)
+	sql := fmt.Sprintf(`array(select distinct x collate "C" from unnest(%s || %s) as x where x is not null order by 1)`, a, b)
+	if c != "text[]" {
+		sql += "::" + c
+	}
+	return sql
+}
+
+func (postgres) now(f field) string {
+	switch castType(f.Live) {
+	case "timestamp without time zone":
+		return "clock_timestamp() at time zone 'UTC'"
+	case "text", "character varying":
+		return `to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+	}
+	return "clock_timestamp()"
+}
+
+func (postgres) dflt(f field) string {
+	return fmt.Sprintf("cast(%s as %s)", f.Live.Default, castType(f.Live))
+}
+
+func (postgres) from(params []Param) string {
+	var arrays, names []string
+	for i, p := range params {
+		arrays = append(arrays, fmt.Sprintf("$%d::text[]", i+1))
+		names = append(names, Quote(p.Name))
+	}
+	return fmt.Sprintf("unnest(%s) as v (%s)", strings.Join(arrays, ", "), strings.Join(names, ", "))
+}
+
+func (postgres) convert(expr string, from, to field) string {
+	if from.Live == nil || to.Live == nil || castType(from.Live) == castType(to.Live) {
+		return expr
+	}
+	return expr + "::" + castType(to.Live)
+}
+
+func (d postgres) insert(table string, columns, exprs []string, params []Param) string {
+	return fmt.Sprintf("insert into %s as t (%s)\nselect %s\nfrom %s",
+		table, strings.Join(columns, ", "), strings.Join(exprs, ",\n    "), d.from(params))
+}
+
+func (d postgres) excluded(exprs []string, params []Param) string {
+	return fmt.Sprintf("(select %s\n    from %s) as excluded", strings.Join(exprs, ",\n    "), d.from(params))
+}
+
+func (d postgres) lock(table, on string, firsts []string, params []Param) string {
+	from := strings.Replace(d.from(params), " as v (", " with ordinality as v (", 1)
+	from = strings.TrimSuffix(from, ")") + ", hookfold_n)"
+	return fmt.Sprintf("select v.hookfold_n, array[%s]::bool[]\nfrom %s\njoin %s as t on %s\norder by v.hookfold_n\nfor no key update of t",
+		strings.Join(firsts, ", "), from, table, on)
+}
+
+func (d postgres) records(p *projection) string {
+	from := strings.Replace(d.from(p.params), " as v (", " with ordinality as v (", 1)
+	from = strings.TrimSuffix(from, ")") + ", hookfold_n)"
+	return fmt.Sprintf("select distinct on (%s) v.hookfold_n, %s\n    from %s\n    join %s as o on %s\n    order by %[1]s, coalesce(o.%[6]s, '') collate \"C\" desc, o.%[7]s collate \"C\" desc",
+		strings.Join(p.keys, ", "), strings.Join(p.exprs, ", "), from, p.table, strings.Join(p.on, " and "), SinceColumn, OccupantColumn)
+}
+
+func (postgres) inOrder() string { return "\norder by p.hookfold_n" }
+
+func isText(c *sink.LiveColumn) bool {
+	switch t := castType(c); {
+	case t == "text", t == "character varying", t == "bpchar", t == "name":
+		return true
+	default:
+		return t == "citext" || strings.HasSuffix(t, ".citext")
+	}
+}

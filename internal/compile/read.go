@@ -1,0 +1,109 @@
+package compile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
+)
+
+// Reading reads rows back in canonical text.
+type Reading struct {
+	// ByKey reads rows by key, All reads every row. Each gives, after the place
+	// of the parameters for ByKey on PostgreSQL, the columns of Fields.
+	ByKey Statement
+	All   string
+	// Fields say what the columns are.
+	Fields []Param
+	// Versions reads the versions that lie beside: key, versions. Its parameter
+	// is the table, and for VersionsByKey also the keys (on SQLite one key).
+	Versions, VersionsByKey string
+}
+
+// Read makes the statements that read a table's rows as they live.
+func Read(d Dialect, t *sink.Table, live *sink.Live) (*Reading, error) {
+	all := *t
+	plain := *t.Table
+	plain.Occupied = false // every column of the table, whomever it belongs to
+	all.Table = &plain
+	r := own(&all)
+	if err := r.bind(live); err != nil {
+		return nil, err
+	}
+	fields := append(append(append([]field{}, r.key...), r.values...), r.touch...)
+	if !r.beside {
+		fields = append(append(fields, r.scopes...), r.firsts...)
+		if t.Occupied {
+			for _, p := range []Param{{Kind: SinceParam, Name: SinceColumn, Type: versionType}, {Kind: IDParam, Name: OccupantColumn, Type: versionType}} {
+				f := field{Param: p}
+				if err := bindField(&f, t.Name, live); err != nil {
+					return nil, err
+				}
+				fields = append(fields, f)
+			}
+		}
+	}
+	x := d.impl()
+	out := &Reading{}
+	var exprs []string
+	for _, f := range fields {
+		exprs = append(exprs, x.read(at(f), f))
+		out.Fields = append(out.Fields, f.Param)
+	}
+	var params []Param
+	var on []string
+	for _, f := range r.key {
+		params = append(params, f.Param)
+		on = append(on, at(f)+" = "+x.param(f))
+	}
+	columns := strings.Join(exprs, ", ")
+	out.ByKey = Statement{x.byKey(columns, QuoteTable(t.Name), strings.Join(on, " and "), params), params}
+	out.All = fmt.Sprintf("select %s from %s as t", columns, QuoteTable(t.Name))
+	if r.beside {
+		versions := QuoteTable(VersionsTable(t.Name))
+		if d == SQLite {
+			out.Versions = fmt.Sprintf("select key, versions from %s where table_name = ?1", versions)
+			out.VersionsByKey = out.Versions + " and key = ?2"
+		} else {
+			out.Versions = fmt.Sprintf("select key, versions::text from %s where table_name = $1", versions)
+			out.VersionsByKey = out.Versions + " and key = any($2::text[])"
+		}
+	}
+	return out, nil
+}
+
+func (d postgres) byKey(columns, table, on string, params []Param) string {
+	from := strings.Replace(d.from(params), " as v (", " with ordinality as v (", 1)
+	from = strings.TrimSuffix(from, ")") + ", hookfold_n)"
+	return fmt.Sprintf("select v.hookfold_n, %s\nfrom %s\njoin %s as t on %s", columns, from, table, on)
+}
+
+func (sqlite) byKey(columns, table, on string, _ []Param) string {
+	return fmt.Sprintf("select %s from %s as t where %s", columns, table, on)
+}
+
+const instantForm = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`
+
+func (postgres) read(expr string, f field) string {
+	base := castType(f.Live)
+	switch {
+	case strings.HasPrefix(base, "timestamp") && strings.HasSuffix(base, "with time zone"):
+		return fmt.Sprintf("case when isfinite(%s) then to_char(%[1]s at time zone 'UTC', %s) else %[1]s::text end", expr, instantForm)
+	case strings.HasPrefix(base, "timestamp"):
+		return fmt.Sprintf("case when isfinite(%s) then to_char(%[1]s, %s) else %[1]s::text end", expr, instantForm)
+	case base == "date":
+		return fmt.Sprintf("case when isfinite(%s) then to_char(%[1]s, 'YYYY-MM-DD') else %[1]s::text end", expr)
+	case base == "bytea":
+		return fmt.Sprintf(`'\x' || encode(%s, 'hex')`, expr)
+	case strings.HasSuffix(base, "[]"):
+		return fmt.Sprintf("to_json(%s)::text", expr)
+	case f.Type.Kind == merge.Text && base == "text":
+		return expr
+	}
+	return expr + "::text"
+}
+
+// read keeps the value as it is stored; the sign keeps drivers from reading
+// anything into the declared type.
+func (sqlite) read(expr string, _ field) string { return "+" + expr }

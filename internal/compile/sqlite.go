@@ -1,0 +1,118 @@
+package compile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hookfold/hookfold/merge"
+)
+
+// sqlite writes SQLite 3.38 and later. A statement is for one row and run once
+// per row. Decimals are kept as text and compared by hookfold_decimal(a, b), a
+// function that Hookfold brings along: below 0, 0 or above 0 as a is less than,
+// equal to or greater than b.
+type sqlite struct{}
+
+// DecimalFunction is the SQL function that compares decimals on SQLite.
+const DecimalFunction = "hookfold_decimal"
+
+// The affinities of SQLite's columns.
+const (
+	affinityText    = "text"
+	affinityInteger = "integer"
+	affinityReal    = "real"
+	affinityNumeric = "numeric"
+	affinityBlob    = "blob"
+)
+
+// Affinity gives the affinity of a declared type, after the rules of
+// https://sqlite.org/datatype3.html#determination_of_column_affinity.
+func Affinity(declared string) string {
+	s := strings.ToUpper(declared)
+	has := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(s, w) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has("INT"):
+		return affinityInteger
+	case has("CHAR", "CLOB", "TEXT"):
+		return affinityText
+	case s == "" || has("BLOB"):
+		return affinityBlob
+	case has("REAL", "FLOA", "DOUB"):
+		return affinityReal
+	}
+	return affinityNumeric
+}
+
+func (sqlite) raw(f field) string { return fmt.Sprintf("?%d", f.n) }
+
+func (d sqlite) param(f field) string { return d.raw(f) }
+
+func (sqlite) version(expr string) string { return expr + " collate binary" }
+
+func (sqlite) bytes(expr string, _ field) string { return expr + " collate binary" }
+
+func (d sqlite) distinct(a, b string, f field) string {
+	if f.Live != nil && Affinity(f.Live.Type) == affinityText {
+		a += " collate binary"
+	}
+	return a + " is not " + b
+}
+
+func (d sqlite) greater(a, b string, f field) string {
+	affinity := affinityText
+	if f.Live != nil {
+		affinity = Affinity(f.Live.Type)
+	}
+	switch f.Type.Kind {
+	case merge.Int:
+		if affinity == affinityInteger {
+			return a + " > " + b
+		}
+		return fmt.Sprintf("%s(%s, %s) > 0", DecimalFunction, a, b)
+	case merge.Numeric:
+		return fmt.Sprintf("%s(%s, %s) > 0", DecimalFunction, a, b)
+	case merge.Float:
+		if affinity == affinityText {
+			return fmt.Sprintf("cast(%s as real) > cast(%s as real)", a, b)
+		}
+		return a + " > " + b
+	case merge.Bool, merge.Bytes:
+		return a + " > " + b
+	}
+	return a + " collate binary > " + b
+}
+
+func (sqlite) union(a, b string, _ field) string {
+	return fmt.Sprintf("(select json_group_array(value) from (select value from json_each(%s) where value is not null union select value from json_each(%s) order by 1 collate binary))", a, b)
+}
+
+func (sqlite) now(field) string { return `strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'` }
+
+func (sqlite) dflt(f field) string { return "(" + f.Live.Default + ")" }
+
+func (sqlite) convert(expr string, _, _ field) string { return expr }
+
+func (sqlite) insert(table string, columns, exprs []string, _ []Param) string {
+	return fmt.Sprintf("insert into %s as t (%s)\nvalues (%s)", table, strings.Join(columns, ", "), strings.Join(exprs, ",\n    "))
+}
+
+func (sqlite) excluded(exprs []string, _ []Param) string {
+	return fmt.Sprintf("(select %s) as excluded", strings.Join(exprs, ", "))
+}
+
+func (sqlite) lock(table, on string, firsts []string, _ []Param) string {
+	return fmt.Sprintf("select %s from %s as t where %s", strings.Join(append([]string{"1"}, firsts...), ", "), table, on)
+}
+
+func (sqlite) records(p *projection) string {
+	return fmt.Sprintf("select %s\n    from %s as o\n    where %s", strings.Join(p.exprs, ", "), p.table, strings.Join(p.on, " and "))
+}
+
+func (sqlite) inOrder() string { return "" }

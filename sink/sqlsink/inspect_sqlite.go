@@ -1,0 +1,112 @@
+package sqlsink
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/hookfold/hookfold/internal/compile"
+	"github.com/hookfold/hookfold/sink"
+)
+
+const (
+	sqliteTable   = `select type from pragma_table_list where name = ?1 and schema = coalesce(?2, 'main')`
+	sqliteColumns = `select name, type, "notnull", coalesce(dflt_value, ''), pk, hidden from pragma_table_xinfo(?1, coalesce(?2, 'main')) order by cid`
+	// Hidden 2 and 3 are generated columns.
+	sqliteIndexes = `select name from pragma_index_list(?1, coalesce(?2, 'main')) where "unique" and not partial order by seq`
+	sqliteIndex   = `select coalesce(name, ''), coll, cid from pragma_index_xinfo(?1, coalesce(?2, 'main')) where key order by seqno`
+)
+
+func (e *sqliteEngine) inspect(ctx context.Context, name string) (*sink.Live, error) {
+	parts := compile.SplitTable(name)
+	table := parts[len(parts)-1]
+	var schema any
+	if len(parts) > 1 {
+		schema = parts[0]
+	}
+	live := &sink.Live{}
+	var kind string
+	err := e.reads.QueryRowContext(ctx, sqliteTable, table, schema).Scan(&kind)
+	if errors.Is(err, sql.ErrNoRows) {
+		return live, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	live.Exists = true
+	if kind != "table" {
+		live.ReadOnly = "it is a " + kind
+	}
+	var primary []string
+	err = queryRows(ctx, e.reads, sqliteColumns, []any{table, schema}, func(scan func(...any) error) error {
+		var c sink.LiveColumn
+		var pk, hidden int
+		if err := scan(&c.Name, &c.Type, &c.NotNull, &c.Default, &pk, &hidden); err != nil {
+			return err
+		}
+		c.Base = compile.Affinity(c.Type)
+		if c.Base == "integer" {
+			c.Bits = 64
+		}
+		c.Generated = hidden == 2 || hidden == 3
+		if pk > 0 {
+			primary = append(primary, c.Name)
+		}
+		live.Columns = append(live.Columns, c)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var indexes []string
+	err = queryRows(ctx, e.reads, sqliteIndexes, []any{table, schema}, func(scan func(...any) error) error {
+		var n string
+		err := scan(&n)
+		indexes = append(indexes, n)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if primary != nil {
+		live.Uniques = append(live.Uniques, sink.Unique{Name: "primary key", Columns: primary})
+	}
+	for _, index := range indexes {
+		u := sink.Unique{Name: index}
+		plain := true
+		err := queryRows(ctx, e.reads, sqliteIndex, []any{index, schema}, func(scan func(...any) error) error {
+			var column, collation string
+			var cid int
+			if err := scan(&column, &collation, &cid); err != nil {
+				return err
+			}
+			plain = plain && cid >= 0
+			u.Columns = append(u.Columns, column)
+			if c := live.Column(column); c != nil && collation != "BINARY" {
+				c.Collation = collation
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if plain && !live.HasUnique(u.Columns) {
+			live.Uniques = append(live.Uniques, u)
+		}
+	}
+	return live, nil
+}
+
+func queryRows(ctx context.Context, db *sql.DB, text string, args []any, row func(scan func(...any) error) error) error {
+	rows, err := db.QueryContext(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

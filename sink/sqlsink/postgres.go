@@ -1,0 +1,251 @@
+package sqlsink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/hookfold/hookfold/internal/compile"
+	"github.com/hookfold/hookfold/merge"
+)
+
+// The most that one statement takes; a batch with more is split inside its
+// transaction.
+const (
+	maxRows  = 5000
+	maxBytes = 16 << 20
+)
+
+type postgresEngine struct {
+	config *pgxpool.Config
+	pool   *pgxpool.Pool
+	once   sync.Once
+}
+
+func openPostgres(ctx context.Context, url string, opts Options) (engine, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, err // pgx leaves the password out
+	}
+	config.MaxConns = int32(opts.Connections)
+	config.ConnConfig.ConnectTimeout = opts.ConnectTimeout
+	if config.ConnConfig.RuntimeParams["application_name"] == "" {
+		config.ConnConfig.RuntimeParams["application_name"] = "hookfold"
+	}
+	switch opts.Pooler {
+	case "":
+	case "transaction":
+		// No named prepared statements, and one round trip per statement: the
+		// next may meet another server process.
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+		config.ConnConfig.StatementCacheCapacity = 0
+		config.ConnConfig.DescriptionCacheCapacity = 0
+	default:
+		return nil, fmt.Errorf("pooler %q is not known; there is transaction", opts.Pooler)
+	}
+	pool, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), config)
+	if err != nil {
+		return nil, err
+	}
+	return &postgresEngine{config: config, pool: pool}, nil
+}
+
+func (p *postgresEngine) dialect() compile.Dialect { return compile.Postgres }
+
+func (p *postgresEngine) transact(ctx context.Context, fn func(conn) error) error {
+	// READ COMMITTED, whatever the database's default: an upsert then decides by
+	// the row it has locked, and never fails for another's write.
+	return p.begin(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite}, fn)
+}
+
+func (p *postgresEngine) read(ctx context.Context, fn func(conn) error) error {
+	return p.begin(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, fn)
+}
+
+func (p *postgresEngine) begin(ctx context.Context, o pgx.TxOptions, fn func(conn) error) error {
+	return pgx.BeginTxFunc(ctx, p.pool, o, func(tx pgx.Tx) error { return fn(postgresConn{tx}) })
+}
+
+func (p *postgresEngine) execute(ctx context.Context, statements []string) error {
+	for _, s := range statements {
+		if _, err := p.pool.Exec(ctx, s); err != nil {
+			return fmt.Errorf("%s: %w", s, err)
+		}
+	}
+	return nil
+}
+
+func (p *postgresEngine) ping(ctx context.Context) error { return p.pool.Ping(ctx) }
+
+func (p *postgresEngine) close() error {
+	p.once.Do(p.pool.Close)
+	return nil
+}
+
+type postgresConn struct{ tx pgx.Tx }
+
+// arrays makes the parameters of a statement: for each an array of texts.
+func arrays(params []compile.Param, items []item) []any {
+	args := make([]any, len(params))
+	for i, p := range params {
+		texts := make([]string, len(items))
+		column := make([]*string, len(items))
+		list := p.Type.Kind == merge.TextArray && p.Live != nil && isArray(p.Live.Base)
+		for j, it := range items {
+			s, ok := it.value(p)
+			if !ok {
+				continue
+			}
+			if list {
+				s = arrayLiteral(s)
+			}
+			texts[j] = s
+			column[j] = &texts[j]
+		}
+		args[i] = column
+	}
+	return args
+}
+
+func (c postgresConn) exec(ctx context.Context, s compile.Statement, items []item) (int, error) {
+	n := 0
+	for _, part := range split(items) {
+		tag, err := c.tx.Exec(ctx, s.SQL, arrays(s.Params, part)...)
+		if err != nil {
+			return n, err
+		}
+		n += int(tag.RowsAffected())
+	}
+	return n, nil
+}
+
+func (c postgresConn) query(ctx context.Context, s compile.Statement, items []item, row func(int, []cell) error) error {
+	base := 0
+	for _, part := range split(items) {
+		rows, err := c.tx.Query(ctx, s.SQL, arrays(s.Params, part)...)
+		if err != nil {
+			return err
+		}
+		if err := each(rows, true, func(n int, cols []cell) error { return row(base+n, cols) }); err != nil {
+			return err
+		}
+		base += len(part)
+	}
+	return nil
+}
+
+func (c postgresConn) all(ctx context.Context, sql string, args []any, row func([]cell) error) error {
+	rows, err := c.tx.Query(ctx, sql, args...)
+	if err != nil {
+		return err
+	}
+	return each(rows, false, func(_ int, cols []cell) error { return row(cols) })
+}
+
+func (c postgresConn) claim(ctx context.Context, sql, table string, keys []string) error {
+	_, err := c.tx.Exec(ctx, sql, table, keys)
+	return err
+}
+
+func (c postgresConn) hold(ctx context.Context, sql, table string, keys []string, row func(key, versions string)) error {
+	return c.all(ctx, sql, []any{table, keys}, func(cols []cell) error {
+		row(cols[0].text, cols[1].text)
+		return nil
+	})
+}
+
+func (c postgresConn) save(ctx context.Context, sql, table string, keys, versions []string) error {
+	_, err := c.tx.Exec(ctx, sql, table, keys, versions)
+	return err
+}
+
+// each reads rows of texts; with placed, the first column is the place of the
+// row's item, from 1, and a column of booleans is read as cells.
+func each(rows pgx.Rows, placed bool, row func(int, []cell) error) error {
+	defer rows.Close()
+	for rows.Next() {
+		values, err := rows.Values()
+		if err != nil {
+			return err
+		}
+		n := 0
+		if placed {
+			at, ok := values[0].(int64)
+			if !ok {
+				return errors.New("a row came without its place")
+			}
+			n, values = int(at)-1, values[1:]
+		}
+		var cols []cell
+		for _, v := range values {
+			switch v := v.(type) {
+			case nil:
+				cols = append(cols, cell{})
+			case string:
+				cols = append(cols, cell{v, true})
+			case []any:
+				for _, x := range v {
+					cols = append(cols, cell{fmt.Sprint(x), true})
+				}
+			default:
+				return fmt.Errorf("a value came as %T where a text was asked for", v)
+			}
+		}
+		if err := row(n, cols); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// split cuts items into parts that one statement takes.
+func split(items []item) [][]item {
+	var out [][]item
+	start, size := 0, 0
+	for i, it := range items {
+		n := len(it.row.Key)
+		for _, c := range it.row.Cells {
+			n += len(c.Value.Text())
+		}
+		if i > start && (i-start >= maxRows || size+n > maxBytes) {
+			out = append(out, items[start:i])
+			start, size = i, 0
+		}
+		size += n
+	}
+	if start < len(items) {
+		out = append(out, items[start:])
+	}
+	return out
+}
+
+func isArray(base string) bool { return len(base) > 2 && base[len(base)-2:] == "[]" }
+
+// arrayLiteral writes a text[] value, which is a JSON list, as PostgreSQL reads
+// arrays.
+func arrayLiteral(list string) string {
+	v, err := merge.ParseValue(merge.Type{Kind: merge.TextArray}, list)
+	if err != nil {
+		return list
+	}
+	b := []byte{'{'}
+	for i, s := range v.List() {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '"')
+		for j := 0; j < len(s); j++ {
+			if s[j] == '"' || s[j] == '\\' {
+				b = append(b, '\\')
+			}
+			b = append(b, s[j])
+		}
+		b = append(b, '"')
+	}
+	return string(append(b, '}'))
+}
+

@@ -1,0 +1,312 @@
+package sqlsink
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/apd/v3"
+	sqlite "modernc.org/sqlite"
+
+	"github.com/hookfold/hookfold/internal/compile"
+	"github.com/hookfold/hookfold/merge"
+)
+
+// sqliteEngine has one connection that writes, since a SQLite database takes
+// one writer at a time, and some that read beside it.
+type sqliteEngine struct {
+	path          string
+	writer, reads *sql.DB
+}
+
+func openSQLite(target string, opts Options) (engine, error) {
+	if opts.Pooler != "" {
+		return nil, errors.New("sqlite takes no pooler")
+	}
+	path := strings.TrimPrefix(target, "sqlite:")
+	if abs, ok := strings.CutPrefix(path, "//"); ok {
+		path = abs // sqlite:///file
+	}
+	if path == "" || path == ":memory:" {
+		return nil, errors.New("sqlite: name a file: sqlite:rows.db")
+	}
+	if err := registerDecimal(); err != nil {
+		return nil, err
+	}
+	e := &sqliteEngine{path: path}
+	// A commit is on disk before it is told: what the sink has, the journal may
+	// forget.
+	pragmas := url.Values{"_pragma": {
+		fmt.Sprintf("busy_timeout(%d)", min(opts.BatchTimeout, 20*time.Second).Milliseconds()),
+		"journal_mode(wal)", "synchronous(full)", "foreign_keys(on)",
+	}}
+	var err error
+	file := "file:" + (&url.URL{Path: path}).EscapedPath()
+	if e.writer, err = sql.Open("sqlite", file+"?_txlock=immediate&"+pragmas.Encode()); err != nil {
+		return nil, err
+	}
+	e.writer.SetMaxOpenConns(1)
+	pragmas["_pragma"] = append(pragmas["_pragma"], "query_only(on)")
+	if e.reads, err = sql.Open("sqlite", file+"?_txlock=deferred&"+pragmas.Encode()); err != nil {
+		return nil, err
+	}
+	e.reads.SetMaxOpenConns(opts.Connections)
+	return e, nil
+}
+
+// registerDecimal gives SQLite the function that compares decimals. The driver
+// keeps functions for the whole process.
+var registerDecimal = sync.OnceValue(func() error {
+	return sqlite.RegisterDeterministicScalarFunction(compile.DecimalFunction, 2,
+		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+			if args[0] == nil || args[1] == nil {
+				return nil, nil
+			}
+			a, err := decimalOf(args[0])
+			if err != nil {
+				return nil, err
+			}
+			b, err := decimalOf(args[1])
+			if err != nil {
+				return nil, err
+			}
+			return int64(a.Cmp(b)), nil
+		})
+})
+
+func decimalOf(v driver.Value) (*apd.Decimal, error) {
+	d, _, err := apd.NewFromString(textOf(v))
+	if err != nil {
+		return nil, fmt.Errorf("%q is not a number", textOf(v))
+	}
+	return d, nil
+}
+
+func (e *sqliteEngine) dialect() compile.Dialect { return compile.SQLite }
+
+func (e *sqliteEngine) transact(ctx context.Context, fn func(conn) error) error {
+	return begin(ctx, e.writer, fn)
+}
+
+func (e *sqliteEngine) read(ctx context.Context, fn func(conn) error) error {
+	return begin(ctx, e.reads, fn)
+}
+
+func begin(ctx context.Context, db *sql.DB, fn func(conn) error) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	if err := fn(&sqliteConn{tx, map[string]*sql.Stmt{}}); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+func (e *sqliteEngine) execute(ctx context.Context, statements []string) error {
+	for _, s := range statements {
+		if _, err := e.writer.ExecContext(ctx, s); err != nil {
+			return fmt.Errorf("%s: %w", s, err)
+		}
+	}
+	return nil
+}
+
+func (e *sqliteEngine) ping(ctx context.Context) error {
+	// Opening is not enough: SQLite reads the file with the first query.
+	var n int
+	return e.reads.QueryRowContext(ctx, "select count(*) from sqlite_schema").Scan(&n)
+}
+
+func (e *sqliteEngine) close() error {
+	return errors.Join(e.writer.Close(), e.reads.Close())
+}
+
+type sqliteConn struct {
+	tx       *sql.Tx
+	prepared map[string]*sql.Stmt
+}
+
+// prepare returns a statement of the transaction.
+func (c *sqliteConn) prepare(ctx context.Context, text string) (*sql.Stmt, error) {
+	if s := c.prepared[text]; s != nil {
+		return s, nil
+	}
+	s, err := c.tx.PrepareContext(ctx, text) // closed with the transaction
+	if err == nil {
+		c.prepared[text] = s
+	}
+	return s, err
+}
+
+func bind(params []compile.Param, it item) ([]any, error) {
+	args := make([]any, len(params))
+	for i, p := range params {
+		s, ok := it.value(p)
+		if !ok {
+			continue
+		}
+		v, err := sqliteValue(p.Type.Kind, s)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Name, err)
+		}
+		args[i] = v
+	}
+	return args, nil
+}
+
+// sqliteValue gives a canonical text the storage class of its type.
+func sqliteValue(k merge.TypeKind, s string) (any, error) {
+	switch k {
+	case merge.Bool:
+		if s == "true" {
+			return int64(1), nil
+		}
+		return int64(0), nil
+	case merge.Int:
+		return strconv.ParseInt(s, 10, 64)
+	case merge.Float:
+		return strconv.ParseFloat(s, 64)
+	case merge.Bytes:
+		return hex.DecodeString(strings.TrimPrefix(s, `\x`))
+	}
+	return s, nil
+}
+
+func (c *sqliteConn) exec(ctx context.Context, s compile.Statement, items []item) (int, error) {
+	stmt, err := c.prepare(ctx, s.SQL)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, it := range items {
+		args, err := bind(s.Params, it)
+		if err != nil {
+			return n, err
+		}
+		r, err := stmt.ExecContext(ctx, args...)
+		if err != nil {
+			return n, err
+		}
+		k, err := r.RowsAffected()
+		if err != nil {
+			return n, err
+		}
+		n += int(k)
+	}
+	return n, nil
+}
+
+func (c *sqliteConn) query(ctx context.Context, s compile.Statement, items []item, row func(int, []cell) error) error {
+	stmt, err := c.prepare(ctx, s.SQL)
+	if err != nil {
+		return err
+	}
+	for i, it := range items {
+		args, err := bind(s.Params, it)
+		if err != nil {
+			return err
+		}
+		rows, err := stmt.QueryContext(ctx, args...)
+		if err != nil {
+			return err
+		}
+		if err := eachRow(rows, func(cols []cell) error { return row(i, cols) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *sqliteConn) all(ctx context.Context, text string, args []any, row func([]cell) error) error {
+	rows, err := c.tx.QueryContext(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	return eachRow(rows, row)
+}
+
+func (c *sqliteConn) claim(ctx context.Context, text, table string, keys []string) error {
+	for _, k := range keys {
+		if _, err := c.tx.ExecContext(ctx, text, table, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *sqliteConn) hold(ctx context.Context, text, table string, keys []string, row func(key, versions string)) error {
+	for _, k := range keys {
+		err := c.all(ctx, text, []any{table, k}, func(cols []cell) error {
+			row(cols[0].text, cols[1].text)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *sqliteConn) save(ctx context.Context, text, table string, keys, versions []string) error {
+	for i, k := range keys {
+		if _, err := c.tx.ExecContext(ctx, text, table, k, versions[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func eachRow(rows *sql.Rows, row func([]cell) error) error {
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err != nil {
+		return err
+	}
+	values := make([]any, len(names))
+	into := make([]any, len(names))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return err
+		}
+		cols := make([]cell, len(values))
+		for i, v := range values {
+			if v != nil {
+				cols[i] = cell{textOf(v), true}
+			}
+		}
+		if err := row(cols); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// textOf writes a value of the driver; bytes become hexadecimal digits.
+func textOf(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case []byte:
+		return `\x` + hex.EncodeToString(v)
+	case bool:
+		return strconv.FormatBool(v)
+	}
+	return fmt.Sprint(v)
+}

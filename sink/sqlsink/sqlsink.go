@@ -1,0 +1,396 @@
+// Package sqlsink is the sink of SQL databases: PostgreSQL and SQLite. Package
+// compile writes its statements; this package runs them.
+package sqlsink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hookfold/hookfold/internal/compile"
+	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
+)
+
+// Options say how a sink uses its database.
+type Options struct {
+	// Pooler is "transaction" if the database is behind a pooler that gives a
+	// connection for one transaction at a time (PgBouncer, Supavisor): then no
+	// prepared statement and no other state outlives a statement. "" is none.
+	Pooler string
+	// Connections is the most connections; default 4. SQLite has one writer,
+	// whatever it says.
+	Connections int
+	// ConnectTimeout bounds the making of a connection; default 5 s.
+	ConnectTimeout time.Duration
+	// BatchTimeout bounds one try of a batch or any other call, so that a server
+	// that does not answer does not hold its caller; default 60 s.
+	BatchTimeout time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.Connections <= 0 {
+		o.Connections = 4
+	}
+	if o.ConnectTimeout <= 0 {
+		o.ConnectTimeout = 5 * time.Second
+	}
+	if o.BatchTimeout <= 0 {
+		o.BatchTimeout = 60 * time.Second
+	}
+	return o
+}
+
+// Open opens the sink of a URL: postgres://… or sqlite:file. It does not
+// connect: a database that is down is met by the first call that needs it. An
+// error is a URL or an option that cannot be right.
+func Open(ctx context.Context, url string, tables []*sink.Table, opts Options) (sink.Sink, error) {
+	opts = opts.withDefaults()
+	var e engine
+	var err error
+	scheme, _, _ := strings.Cut(url, ":")
+	switch scheme {
+	case "postgres", "postgresql":
+		e, err = openPostgres(ctx, url, opts)
+	case "sqlite":
+		e, err = openSQLite(url, opts)
+	default:
+		return nil, fmt.Errorf("open sink: %q is not a database of this sink; there are postgres:// and sqlite:", scheme)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open sink: %w", err)
+	}
+	s := &sqlSink{engine: e, opts: opts, tables: map[string]*tableState{}}
+	for _, t := range tables {
+		s.tables[t.Name] = &tableState{}
+	}
+	return s, nil
+}
+
+// engine is what databases differ in.
+type engine interface {
+	dialect() compile.Dialect
+	// transact runs fn in a transaction that is committed if fn returns nil.
+	transact(ctx context.Context, fn func(conn) error) error
+	// read runs fn where it can read; snapshot asks for one view of all reads.
+	read(ctx context.Context, fn func(conn) error) error
+	// inspect reads the live schema of a table by its name in the config.
+	inspect(ctx context.Context, name string) (*sink.Live, error)
+	execute(ctx context.Context, statements []string) error
+	ping(ctx context.Context) error
+	// judge says what to do about an error of the database.
+	judge(err error, table string) *fault
+	close() error
+}
+
+// fault is an error of the database, judged.
+type fault struct {
+	*sink.Error
+	// again: the same transaction may succeed at once (deadlock).
+	again bool
+	// schema: the live schema is not what was known of it.
+	schema bool
+}
+
+// conn runs statements in a transaction.
+type conn interface {
+	// exec runs a statement for items, and tells how many rows it wrote.
+	exec(ctx context.Context, s compile.Statement, items []item) (int, error)
+	// query runs a statement for items, and gives each row it returns with the
+	// place of its item.
+	query(ctx context.Context, s compile.Statement, items []item, row func(n int, cols []cell) error) error
+	// all runs a query without items.
+	all(ctx context.Context, sql string, args []any, row func(cols []cell) error) error
+	// claim, hold and save work on the versions that lie beside.
+	claim(ctx context.Context, sql, table string, keys []string) error
+	hold(ctx context.Context, sql, table string, keys []string, row func(key, versions string)) error
+	save(ctx context.Context, sql, table string, keys, versions []string) error
+}
+
+// item is a row to be written, with the versions that are stored beside it.
+type item struct {
+	row    *merge.Row
+	stored map[string]string
+}
+
+func (it item) value(p compile.Param) (string, bool) {
+	if p.Kind == compile.StoredScope || p.Kind == compile.StoredFirst {
+		v, ok := it.stored[strings.TrimPrefix(p.Name, "stored_")]
+		return v, ok && v != ""
+	}
+	return p.Of(it.row)
+}
+
+// cell is a value that was read.
+type cell struct {
+	text string
+	ok   bool // false is NULL
+}
+
+type sqlSink struct {
+	engine
+	opts Options
+
+	mu     sync.Mutex
+	tables map[string]*tableState
+}
+
+// tableState is what is known of a live table, nil until it is needed.
+type tableState struct {
+	statements *compile.Statements
+	live       *sink.Live
+}
+
+// state returns the statements of a table as it lives.
+func (s *sqlSink) state(ctx context.Context, t *sink.Table) (*tableState, error) {
+	s.mu.Lock()
+	have := s.tables[t.Name]
+	s.mu.Unlock()
+	if have != nil && have.statements != nil {
+		return have, nil
+	}
+	live, err := s.inspect(ctx, t.Name)
+	if err != nil {
+		return nil, err
+	}
+	if live.ReadOnly != "" {
+		return nil, operator("table %s cannot be written: %s", t.Name, live.ReadOnly)
+	}
+	var records *sink.Live
+	if t.Occupied {
+		if records, err = s.inspect(ctx, compile.OccupantsTable(t.Name)); err != nil {
+			return nil, err
+		}
+	}
+	statements, err := compile.Compile(s.dialect(), t, live, records)
+	if err != nil {
+		return nil, operator("%w. Bring the database in line (hookfold migrate shows how); until then events wait", err)
+	}
+	if t.Versions == sink.Beside {
+		if v, err := s.inspect(ctx, compile.VersionsTable(t.Name)); err != nil {
+			return nil, err
+		} else if !v.Exists {
+			return nil, operator("there is no table %s. Bring the database in line (hookfold migrate shows how); until then events wait", compile.VersionsTable(t.Name))
+		}
+	}
+	st := &tableState{statements: statements, live: live}
+	s.mu.Lock()
+	s.tables[t.Name] = st
+	s.mu.Unlock()
+	return st, nil
+}
+
+// forget drops what is known of live tables.
+func (s *sqlSink) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.tables {
+		delete(s.tables, name)
+	}
+}
+
+// operator is an error that a person mends at the database: no event is at
+// fault, so the batch is kept and tried again.
+func operator(format string, args ...any) *sink.Error {
+	err := fmt.Errorf(format, args...)
+	return &sink.Error{Action: sink.Retry, Message: err.Error(), Err: errors.Unwrap(err)}
+}
+
+const tries = 6 // of one batch inside Apply, when writers got into each other's way
+
+// Apply is sink.Sink's.
+func (s *sqlSink) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error) {
+	refreshed := false
+	for try := 1; ; try++ {
+		res, err := s.try(ctx, b)
+		if err == nil {
+			return res, nil
+		}
+		f := s.fault(err)
+		switch {
+		case f == nil:
+			return nil, err
+		case ctx.Err() != nil:
+			return nil, f.Error
+		case f.schema && !refreshed:
+			refreshed = true
+			s.forget()
+			continue
+		case f.again && try < tries:
+			if wait(ctx, try) != nil {
+				return nil, f.Error
+			}
+			continue
+		}
+		if f.schema {
+			s.forget()
+		}
+		return nil, f.Error
+	}
+}
+
+// wait sleeps a short random time that grows with the tries.
+func wait(ctx context.Context, try int) error {
+	t := time.NewTimer(time.Duration(1+rand.IntN(10<<try)) * time.Millisecond)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *sqlSink) try(ctx context.Context, b *sink.Batch) (*sink.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.BatchTimeout)
+	defer cancel()
+	states := make([]*tableState, len(b.Groups))
+	for i, g := range b.Groups {
+		st, err := s.state(ctx, g.Table)
+		if err != nil {
+			return nil, err
+		}
+		states[i] = st
+	}
+	if err := misfits(b, states); err != nil {
+		return nil, err
+	}
+	var res *sink.Result
+	err := s.transact(ctx, func(c conn) error {
+		a := &applier{conn: c, ctx: ctx}
+		for i, g := range b.Groups {
+			if err := a.group(g, states[i]); err != nil {
+				return located(err, g.Table.Name)
+			}
+		}
+		if len(a.faults) > 0 {
+			return &sink.BatchError{Rows: a.faults}
+		}
+		res = &a.result
+		return nil
+	})
+	return res, err
+}
+
+// misfits finds the values that the database would cut or round.
+func misfits(b *sink.Batch, states []*tableState) error {
+	var rows []sink.RowError
+	for i, g := range b.Groups {
+		for _, r := range g.Rows {
+			if err := compile.FitRow(states[i].live, g.Table.Table, r); err != nil {
+				rows = append(rows, sink.RowError{RowRef: sink.RowRef{Table: g.Table, Row: r},
+					Err: &sink.Error{Action: sink.Reject, Message: g.Table.Table.Name + "." + err.Error(), Err: err}})
+			}
+		}
+	}
+	if rows != nil {
+		return &sink.BatchError{Rows: rows}
+	}
+	return nil
+}
+
+// tableError is an error met while a table was written.
+type tableError struct {
+	table string
+	err   error
+}
+
+func (e *tableError) Error() string { return e.table + ": " + e.err.Error() }
+func (e *tableError) Unwrap() error { return e.err }
+
+func located(err error, table string) error {
+	if err == nil {
+		return nil
+	}
+	return &tableError{table, err}
+}
+
+// fault judges an error; nil means that it is already judged.
+func (s *sqlSink) fault(err error) *fault {
+	var batch *sink.BatchError
+	if errors.As(err, &batch) {
+		return nil
+	}
+	var known *sink.Error
+	if errors.As(err, &known) {
+		return &fault{Error: known}
+	}
+	table := ""
+	var at *tableError
+	if errors.As(err, &at) {
+		table = at.table
+	}
+	return s.judge(err, table)
+}
+
+// Inspect is sink.Sink's.
+func (s *sqlSink) Inspect(ctx context.Context, t *sink.Table) (*sink.Live, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.BatchTimeout)
+	defer cancel()
+	live, err := s.inspect(ctx, t.Name)
+	if err != nil {
+		return nil, s.judged(err, t.Name)
+	}
+	return live, nil
+}
+
+func (s *sqlSink) judged(err error, table string) error {
+	if f := s.fault(located(err, table)); f != nil {
+		return f.Error
+	}
+	return err
+}
+
+// Plan is sink.Sink's.
+func (s *sqlSink) Plan(ctx context.Context, tables []*sink.Table) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.BatchTimeout)
+	defer cancel()
+	var out []string
+	done := map[string]bool{}
+	for _, t := range tables {
+		var have compile.Schemas
+		for _, x := range []struct {
+			name string
+			live **sink.Live
+		}{{t.Name, &have.Table}, {compile.OccupantsTable(t.Name), &have.Records}, {compile.VersionsTable(t.Name), &have.Versions}} {
+			live, err := s.inspect(ctx, x.name)
+			if err != nil {
+				return nil, s.judged(err, x.name)
+			}
+			*x.live = live
+		}
+		for _, sql := range compile.Migrate(s.dialect(), t, have) {
+			if !done[sql] {
+				done[sql] = true
+				out = append(out, sql)
+			}
+		}
+	}
+	return out, nil
+}
+
+// Execute is sink.Sink's.
+func (s *sqlSink) Execute(ctx context.Context, statements []string) error {
+	defer s.forget()
+	if err := s.execute(ctx, statements); err != nil {
+		return s.judged(err, "")
+	}
+	return nil
+}
+
+// Ping is sink.Sink's.
+func (s *sqlSink) Ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.ConnectTimeout)
+	defer cancel()
+	if err := s.ping(ctx); err != nil {
+		return s.judged(err, "")
+	}
+	return nil
+}
+
+// Close is sink.Sink's.
+func (s *sqlSink) Close() error { return s.close() }
