@@ -16,27 +16,27 @@ const firstRead = 64 << 10
 
 // read reads the body up to the source's limit. ok is false if the request is
 // to be answered at once.
-func (r *request) read() (reply, bool) {
+func (r *request) read(w http.ResponseWriter) (reply, bool) {
 	limit := r.source.MaxBody
 	if r.ContentLength > limit {
 		r.tooLarge(r.ContentLength)
 		return tooLarge, false
 	}
-	size := min(limit, firstRead) + 1 // one more than allowed shows what is too large
+	size := min(limit, firstRead) + 1 // one more lets the last read see the end
 	if r.ContentLength >= 0 {
-		size = min(r.ContentLength+1, size) // one more lets the last read see the end
+		size = min(r.ContentLength+1, size)
 	}
 	if !r.reserve(size) {
 		return retryLater(pauseOverloaded), false
 	}
+	// The reader tells net/http to let the sender read the 413 before the
+	// connection ends, although it is still sending.
+	body := http.MaxBytesReader(w, r.Body, limit)
 	buf := make([]byte, 0, size)
 	for {
-		n, err := r.Body.Read(buf[len(buf):cap(buf)])
+		n, err := body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		switch {
-		case int64(len(buf)) > limit:
-			r.tooLarge(r.ContentLength)
-			return tooLarge, false
 		case err == io.EOF:
 			r.body = buf
 			return reply{}, true
@@ -78,15 +78,18 @@ func (r *request) tooLarge(length int64) {
 // unreadable tells a body that is malformed from one whose sender went away or
 // is too slow. The latter may come again: nothing was wrong with it.
 func (r *request) unreadable(err error, have int) reply {
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		r.tooLarge(r.ContentLength)
+		return tooLarge
+	}
 	var network net.Error
 	isNetwork := errors.As(err, &network)
 	switch {
 	case isNetwork && network.Timeout():
 		r.h.log.line(slog.LevelWarn, r.source.name, http.StatusServiceUnavailable,
 			fmt.Sprintf("the body did not come in time: %s bytes of it were received", digits(int64(have))))
-		rep := retryLater(pauseOverloaded)
-		rep.close = true
-		return rep
+		return retryLater(pauseOverloaded)
 	case isNetwork, errors.Is(err, io.ErrUnexpectedEOF), r.Context().Err() != nil:
 		r.h.log.line(slog.LevelInfo, r.source.name, 0,
 			fmt.Sprintf("the sender went away after %s bytes of the body", digits(int64(have))))

@@ -143,7 +143,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begun := h.o.Now()
 	e, more := h.find(r)
 	rq := &request{Request: r, h: h, source: e, more: more}
-	rep := rq.safely()
+	rep := rq.safely(w)
 	if rep.status != 0 {
 		rep.write(w, r)
 	}
@@ -189,7 +189,7 @@ type request struct {
 
 // safely answers, and turns a panic into a 503: the sender tries again, and
 // the process goes on.
-func (r *request) safely() (rep reply) {
+func (r *request) safely(w http.ResponseWriter) (rep reply) {
 	defer func() {
 		if p := recover(); p != nil {
 			name := ""
@@ -200,10 +200,10 @@ func (r *request) safely() (rep reply) {
 			rep = retryLater(pauseBroken)
 		}
 	}()
-	return r.answer()
+	return r.answer(w)
 }
 
-func (r *request) answer() reply {
+func (r *request) answer(w http.ResponseWriter) reply {
 	e := r.source
 	if e == nil {
 		r.h.log.line(slog.LevelInfo, "", http.StatusNotFound, fmt.Sprintf("no source for %.100q", r.URL.EscapedPath()))
@@ -219,7 +219,7 @@ func (r *request) answer() reply {
 	default:
 		return notAllowed
 	}
-	if rep, ok := r.read(); !ok {
+	if rep, ok := r.read(w); !ok {
 		return rep
 	}
 	now := r.h.o.Now()

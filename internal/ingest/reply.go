@@ -14,19 +14,16 @@ type reply struct {
 	body       string
 	allow      string
 	retryAfter string
-	// close ends the connection after the answer: part of the request was left
-	// unread.
-	close     bool
-	handshake *source.Answer
+	handshake  *source.Answer
 }
 
 var (
 	received     = reply{status: http.StatusOK, body: `{"received":true}` + "\n"}
-	malformed    = reply{status: http.StatusBadRequest, body: `{"error":"malformed request"}` + "\n", close: true}
+	malformed    = reply{status: http.StatusBadRequest, body: `{"error":"malformed request"}` + "\n"}
 	unauthorized = reply{status: http.StatusUnauthorized, body: `{"error":"unauthorized"}` + "\n"}
 	notFound     = reply{status: http.StatusNotFound, body: `{"error":"not found"}` + "\n"}
 	notAllowed   = reply{status: http.StatusMethodNotAllowed, body: `{"error":"method not allowed"}` + "\n", allow: http.MethodPost}
-	tooLarge     = reply{status: http.StatusRequestEntityTooLarge, body: `{"error":"too large"}` + "\n", close: true}
+	tooLarge     = reply{status: http.StatusRequestEntityTooLarge, body: `{"error":"too large"}` + "\n"}
 	gone         = reply{}
 )
 
@@ -47,9 +44,6 @@ func (p reply) write(w http.ResponseWriter, r *http.Request) {
 	}
 	if p.retryAfter != "" {
 		h.Set("Retry-After", p.retryAfter)
-	}
-	if p.close {
-		h.Set("Connection", "close")
 	}
 	w.WriteHeader(p.status)
 	if r.Method != http.MethodHead {

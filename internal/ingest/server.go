@@ -65,6 +65,7 @@ type Server struct {
 	start    sync.Once
 	done     chan struct{} // closed when serving has ended
 	err      error         // why serving ended, if not by Stop
+	fresh    fresh
 }
 
 // Listen binds the address; Start begins to accept.
@@ -74,7 +75,8 @@ func Listen(o ServerOptions) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", o.Address, err)
 	}
-	return &Server{
+	s := &Server{
+		fresh:    fresh{conns: map[net.Conn]struct{}{}},
 		listener: &bounded{Listener: l, slots: make(chan struct{}, o.MaxConnections), closed: make(chan struct{})},
 		done:     make(chan struct{}),
 		http: &http.Server{
@@ -88,7 +90,9 @@ func Listen(o ServerOptions) (*Server, error) {
 			// Without this an OPTIONS * would be answered by net/http itself.
 			DisableGeneralOptionsHandler: true,
 		},
-	}, nil
+	}
+	s.http.ConnState = s.fresh.track
+	return s, nil
 }
 
 // Addr is the address that is listened on.
@@ -113,6 +117,8 @@ func (s *Server) Failed() <-chan struct{} { return s.done }
 // are not finished when ctx ends. It may be called again, and without Start.
 func (s *Server) Stop(ctx context.Context) error {
 	s.start.Do(func() { close(s.done) })
+	grace := time.AfterFunc(freshGrace, s.fresh.cut)
+	defer grace.Stop()
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		err = fmt.Errorf("requests were cut off: %w", errors.Join(err, s.http.Close()))
@@ -120,6 +126,39 @@ func (s *Server) Stop(ctx context.Context) error {
 	_ = s.listener.Close() // closed already if it was ever served
 	<-s.done
 	return errors.Join(err, s.err)
+}
+
+// freshGrace is how long Stop waits for the first request of a connection that
+// has not sent one yet. net/http alone would wait for five seconds.
+const freshGrace = 250 * time.Millisecond
+
+// fresh holds the connections that have not sent a request yet.
+type fresh struct {
+	mu    sync.Mutex
+	conns map[net.Conn]struct{}
+	over  bool
+}
+
+func (f *fresh) track(c net.Conn, state http.ConnState) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case state != http.StateNew:
+		delete(f.conns, c)
+	case f.over:
+		_ = c.Close() // nothing was read from it
+	default:
+		f.conns[c] = struct{}{}
+	}
+}
+
+func (f *fresh) cut() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.over = true
+	for c := range f.conns {
+		_ = c.Close() // nothing was read from it
+	}
 }
 
 // bounded is a listener that accepts only so many connections at one time.
