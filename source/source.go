@@ -1,7 +1,3 @@
-// Package source turns HTTP requests into events: a source verifies a delivery
-// over its raw bytes, answers the handshakes of its provider, and splits a
-// delivery into the events it holds. A Preset is a ready source for one
-// provider, one small file each.
 package source
 
 import (
