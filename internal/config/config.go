@@ -34,7 +34,10 @@ type Pos struct{ Line, Column int }
 // Expr is a CEL expression and where it stands.
 type Expr struct {
 	Text string
-	Pos  Pos
+	// Pos is where the scalar begins; Quoted says that this is a quotation mark,
+	// so that the text begins one column further.
+	Pos    Pos
+	Quoted bool
 	// Path is tables.booking.events[0].set.status.
 	Path string
 }

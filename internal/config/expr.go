@@ -27,7 +27,8 @@ func (v value) expr() (Expr, bool) {
 		if plain(v.node) {
 			text = literal(v.node)
 		}
-		return Expr{Text: text, Pos: v.pos(), Path: v.path}, true
+		quoted := v.node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 && !v.l.mended[v.pos()]
+		return Expr{Text: text, Pos: v.pos(), Quoted: quoted, Path: v.path}, true
 	}
 	return Expr{}, false
 }

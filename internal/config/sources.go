@@ -62,7 +62,7 @@ func verifyKeys() section[Verify] {
 			"- `{hmac: sha256, header: X-Signature}`: an HMAC of the body under a secret, in a header. The other keys below belong to it.\n" +
 			"- `{basic: NAME}`: a user name and a secret as its password, in `Authorization`.\n" +
 			"- `bearer`: `Authorization: Bearer` and a secret.\n" +
-			"- `{header: X-Name}`: a header that holds a secret.\n" +
+			"- `{header: X-Name}`: a header that holds a secret, after the `prefix` if there is one.\n" +
 			"- `none`: everybody is believed.",
 		keys: []key[Verify]{
 			{name: "hmac", form: "`sha256`, `sha1`, `sha512`", def: "none", doc: "The hash of the signature.",
@@ -88,7 +88,7 @@ func verifyKeys() section[Verify] {
 						o.Encoding = e
 					}
 				}},
-			{name: "prefix", form: "text", def: "none", doc: "What stands before the signature in the header, as in `sha256=`.",
+			{name: "prefix", form: "text", def: "none", doc: "What stands before the signature or the secret in the header, as in `sha256=`.",
 				read: func(v value, o *Verify) { o.Prefix, _ = v.text("text, as in \"sha256=\"") }},
 			{name: "signed", form: "text", def: "`{body}`", doc: "What is signed: a text with `{body}`, and `{timestamp}` and `{id}` where they are signed too.", read: readSigned},
 			{name: "timestamp_header", form: "the name of a header", def: "none", doc: "The header of `{timestamp}`, in Unix seconds.",
@@ -234,7 +234,7 @@ func checkVerify(v value, o *Verify, got map[string]value) {
 		return
 	case !has("hmac"):
 		for _, k := range []string{"encoding", "prefix", "signed", "timestamp_header", "id_header"} {
-			if has(k) {
+			if has(k) && !(k == "prefix" && has("header")) {
 				got[k].fail("belongs to hmac. Leave it out, or give hmac: sha256.")
 			}
 		}

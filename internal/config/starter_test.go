@@ -1,0 +1,50 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestStarter(t *testing.T) {
+	if got := StarterPresets(); !slices.Equal(got, presets) {
+		t.Fatalf("starters of %v, presets %v", got, presets)
+	}
+	o := testOptions()
+	o.Env = func(name string) (string, bool) { return "value of " + name, true }
+	load := func(names ...string) *Config {
+		t.Helper()
+		data, err := Starter(names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, problems := Parse("hookfold.yaml", data, o)
+		if len(problems.List) > 0 {
+			t.Fatalf("%v: %v", names, problems)
+		}
+		if len(c.Sources) != max(1, len(names)) || len(c.Tables) < len(c.Sources) {
+			t.Errorf("%v: %d sources, %d tables", names, len(c.Sources), len(c.Tables))
+		}
+		return c
+	}
+	for _, p := range presets {
+		if c := load(p); c.Sources[0].Preset.Text != p {
+			t.Errorf("%s has a source of preset %s", p, c.Sources[0].Preset.Text)
+		}
+	}
+	load(presets...)
+	if c := load(); c.Sources[0].Preset.Text != "http" {
+		t.Error("without a preset it is not http")
+	}
+	if twice, err := Starter([]string{"stripe", "stripe"}); err != nil || strings.Count(string(twice), "preset: stripe") != 1 {
+		t.Errorf("%s %v", twice, err)
+	}
+	if _, err := Starter([]string{"calendy"}); err == nil || err.Error() != "calendy is not a preset. Did you mean calendly?" {
+		t.Error(err)
+	}
+	data, err := Starter([]string{"calendly", "http"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "testdata/starter.txt", string(data))
+}
