@@ -248,4 +248,3 @@ func arrayLiteral(list string) string {
 	}
 	return string(append(b, '}'))
 }
-

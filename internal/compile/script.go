@@ -1,0 +1,138 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hookfold/hookfold/sink"
+)
+
+// Script shows a person the statements of a table: what makes it, and what
+// writes it, with what each parameter is. Of live schemas that are not there it
+// takes those that Hookfold would make.
+func Script(d Dialect, t *sink.Table, have Schemas) (string, error) {
+	ideal, records := Ideal(d, t)
+	none := &sink.Live{}
+	if have.Table == nil {
+		have.Table = none
+	}
+	if have.Records == nil {
+		have.Records = none
+	}
+	if have.Versions == nil {
+		have.Versions = none
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "-- Table %s for %s. Versions are text and compared as bytes; NULL is older than all.\n", t.Name, d)
+	if d == SQLite {
+		fmt.Fprintf(&b, "-- Each statement is for one row. %s(a, b) compares decimals: it is below, at or above 0 as a is less than,\n-- equal to or greater than b. Hookfold registers it; in your own code, register one too.\n", DecimalFunction)
+	} else {
+		b.WriteString("-- Each statement is for a batch: a parameter is an array with one element per row. No key may come twice in a batch.\n")
+	}
+	if ddl := Migrate(d, t, have); len(ddl) > 0 {
+		b.WriteString("\n-- What has to be there:\n")
+		for _, s := range ddl {
+			b.WriteString(s + ";\n")
+		}
+	}
+	live := have.Table
+	if len(Migrate(d, t, have)) > 0 {
+		live = merged(have.Table, ideal)
+		records = merged(have.Records, records)
+	} else {
+		records = have.Records
+	}
+	s, err := Compile(d, t, live, records)
+	if err != nil {
+		return "", err
+	}
+	var last []Param
+	show := func(what string, x Statement) {
+		if x.SQL == "" {
+			return
+		}
+		fmt.Fprintf(&b, "\n-- %s\n", what)
+		if slices.Equal(last, x.Params) {
+			b.WriteString("-- The same parameters.\n" + x.SQL + ";\n")
+			return
+		}
+		last = x.Params
+		for i, p := range x.Params {
+			mark := "$"
+			if d == SQLite {
+				mark = "?"
+			}
+			fmt.Fprintf(&b, "--   %s%d %s: %s\n", mark, i+1, p.Name, p.describe(t))
+		}
+		b.WriteString(x.SQL + ";\n")
+	}
+	if o := s.Occupants; o != nil {
+		if x := s.Beside; x != nil {
+			showVersions(&b, x)
+		}
+		show("Join rows into the records of their occupants:", o.Join)
+		show("Read the joined records, to compare them with the versions that lie beside:", o.Records)
+		show("Then, in the same transaction, show the records: the newest occupant of each key takes the row.", o.Project)
+		show("The same for rows that are there:", o.Reproject)
+	} else if x := s.Beside; x != nil {
+		showVersions(&b, x)
+	}
+	if s.Beside != nil {
+		show("Which rows are there, locked:", s.Lock)
+		show("Insert those that are not:", s.Stub)
+		show("Join those that are:", s.Beside.Join)
+		return b.String(), nil
+	}
+	what := "Join rows into the table:"
+	if t.Occupied {
+		what = "Join what belongs to the rows themselves, whoever occupies them:"
+	}
+	show(what, s.Upsert)
+	show("Join into rows that are there, and insert none:", s.Update)
+	return b.String(), nil
+}
+
+func showVersions(b *strings.Builder, x *BesideStatements) {
+	fmt.Fprintf(b, "\n-- First lock the versions of all keys (a key is a JSON list of its parts), in order, and read them:\n%s;\n%s;\n", x.Claim, x.Hold)
+	fmt.Fprintf(b, "\n-- Last, store the versions (a JSON object by the name of the version):\n%s;\n", x.Save)
+}
+
+// merged is a live schema after Migrate.
+func merged(have, ideal *sink.Live) *sink.Live {
+	if ideal == nil || !have.Exists {
+		return ideal
+	}
+	out := *have
+	out.Columns = append([]sink.LiveColumn{}, have.Columns...)
+	for _, c := range ideal.Columns {
+		if out.Column(c.Name) == nil {
+			out.Columns = append(out.Columns, c)
+		}
+	}
+	return &out
+}
+
+// describe says what a parameter takes.
+func (p Param) describe(t *sink.Table) string {
+	switch p.Kind {
+	case KeyParam:
+		return "key, " + p.Type.String()
+	case CellParam:
+		c := t.Columns[p.Index]
+		text := c.Type.String() + ", " + c.Rule.String()
+		if s := t.ScopeOf(p.Index); s >= 0 {
+			text += ", set if " + ScopeColumn(t.Scopes()[s]) + " is not NULL"
+		}
+		return text
+	case ScopeParam:
+		return "version of scope " + t.Scopes()[p.Index] + ", NULL if it is not set"
+	case FirstParam:
+		return "version of " + t.Columns[p.Index].Name + ", NULL if it is not set"
+	case SinceParam:
+		return "since when the occupant holds the row, NULL if unknown"
+	case IDParam:
+		return "the occupant"
+	}
+	return "the version that is stored, NULL if none"
+}

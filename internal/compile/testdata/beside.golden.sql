@@ -1,0 +1,259 @@
+==== postgres
+
+-- Table every_rule for postgres. Versions are text and compared as bytes; NULL is older than all.
+-- Each statement is for a batch: a parameter is an array with one element per row. No key may come twice in a batch.
+
+-- What has to be there:
+create table every_rule (
+    tenant text collate "C" not null,
+    "no" bigint not null,
+    status text,
+    amount numeric(10,2),
+    note character varying(20),
+    origin text,
+    top numeric,
+    name text,
+    since timestamp with time zone,
+    step text,
+    tags text[],
+    changed_at timestamp with time zone,
+    primary key (tenant, "no")
+);
+create table if not exists hookfold_versions (
+    table_name text collate "C" not null,
+    key text collate "C" not null,
+    versions jsonb,
+    primary key (table_name, key)
+);
+
+-- First lock the versions of all keys (a key is a JSON list of its parts), in order, and read them:
+insert into hookfold_versions (table_name, key) select $1, k from unnest($2::text[]) as k on conflict (table_name, key) do nothing;
+select key, versions::text from hookfold_versions where table_name = $1 and key = any($2::text[]) order by key collate "C" for update;
+
+-- Last, store the versions (a JSON object by the name of the version):
+update hookfold_versions as t set versions = v.versions::jsonb from unnest($2::text[], $3::text[]) as v (key, versions) where t.table_name = $1 and t.key = v.key;
+
+-- Which rows are there, locked:
+--   $1 tenant: key, text
+--   $2 no: key, int
+select v.hookfold_n, array[t.origin is null]::bool[]
+from unnest($1::text[], $2::text[]) with ordinality as v (tenant, "no", hookfold_n)
+join every_rule as t on t.tenant = v.tenant and t."no" = v."no"::bigint
+order by v.hookfold_n
+for no key update of t;
+
+-- Insert those that are not:
+--   $1 tenant: key, text
+--   $2 no: key, int
+--   $3 status: text, latest, set if row_version is not NULL
+--   $4 amount: numeric(10,2), latest, set if row_version is not NULL
+--   $5 note: text(20), latest, set if note_version is not NULL
+--   $6 origin: text, first
+--   $7 top: numeric, max
+--   $8 name: text, max
+--   $9 since: timestamp, min
+--   $10 step: text, ladder
+--   $11 tags: text[], union
+--   $12 row_version: version of scope row, NULL if it is not set
+--   $13 note_version: version of scope note, NULL if it is not set
+--   $14 origin__first: version of origin, NULL if it is not set
+insert into every_rule as t (tenant, "no", status, amount, note, origin, top, name, since, step, tags, changed_at)
+select v.tenant,
+    v."no"::bigint,
+    v.status,
+    v.amount::numeric(10,2),
+    v.note::character varying,
+    v.origin,
+    v.top::numeric,
+    v.name,
+    v.since::timestamp with time zone,
+    v.step,
+    v.tags::text[],
+    clock_timestamp()
+from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[]) as v (tenant, "no", status, amount, note, origin, top, name, since, step, tags, row_version, note_version, origin__first)
+on conflict (tenant, "no") do nothing;
+
+-- Join those that are:
+--   $1 tenant: key, text
+--   $2 no: key, int
+--   $3 status: text, latest, set if row_version is not NULL
+--   $4 amount: numeric(10,2), latest, set if row_version is not NULL
+--   $5 note: text(20), latest, set if note_version is not NULL
+--   $6 origin: text, first
+--   $7 top: numeric, max
+--   $8 name: text, max
+--   $9 since: timestamp, min
+--   $10 step: text, ladder
+--   $11 tags: text[], union
+--   $12 row_version: version of scope row, NULL if it is not set
+--   $13 note_version: version of scope note, NULL if it is not set
+--   $14 origin__first: version of origin, NULL if it is not set
+--   $15 stored_row_version: the version that is stored, NULL if none
+--   $16 stored_note_version: the version that is stored, NULL if none
+--   $17 stored_origin__first: the version that is stored, NULL if none
+update every_rule as t
+set status = case when excluded.row_version collate "C" >= coalesce(excluded.stored_row_version, '') collate "C" then excluded.status else t.status end,
+    amount = case when excluded.row_version collate "C" >= coalesce(excluded.stored_row_version, '') collate "C" then excluded.amount else t.amount end,
+    note = case when excluded.note_version collate "C" >= coalesce(excluded.stored_note_version, '') collate "C" then excluded.note else t.note end,
+    origin = case when excluded.origin__first is not null and case when excluded.stored_origin__first is null then t.origin is null else excluded.origin__first collate "C" <= excluded.stored_origin__first collate "C" end then excluded.origin else t.origin end,
+    top = case when excluded.top is not null and (t.top is null or excluded.top > t.top) then excluded.top else t.top end,
+    name = case when excluded.name is not null and (t.name is null or excluded.name collate "C" > t.name collate "C") then excluded.name else t.name end,
+    since = case when excluded.since is not null and (t.since is null or t.since > excluded.since) then excluded.since else t.since end,
+    step = case when excluded.step is not null and (t.step is null or case excluded.step collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.step collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end) then excluded.step else t.step end,
+    tags = case when excluded.tags is not null then case when t.tags is null then excluded.tags else array(select distinct x collate "C" from unnest(t.tags || excluded.tags) as x where x is not null order by 1) end else t.tags end,
+    changed_at = case when (excluded.row_version collate "C" >= coalesce(excluded.stored_row_version, '') collate "C" and (excluded.status is distinct from t.status or excluded.amount is distinct from t.amount))
+           or (excluded.note_version collate "C" >= coalesce(excluded.stored_note_version, '') collate "C" and (excluded.note is distinct from t.note))
+           or (excluded.origin__first is not null and case when excluded.stored_origin__first is null then t.origin is null else excluded.origin__first collate "C" <= excluded.stored_origin__first collate "C" end and (excluded.origin is distinct from t.origin))
+           or (excluded.top is not null and (t.top is null or excluded.top > t.top))
+           or (excluded.name is not null and (t.name is null or excluded.name collate "C" > t.name collate "C"))
+           or (excluded.since is not null and (t.since is null or t.since > excluded.since))
+           or (excluded.step is not null and (t.step is null or case excluded.step collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.step collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
+           or (excluded.tags is not null and ((t.tags is null or array(select distinct x collate "C" from unnest(t.tags || excluded.tags) as x where x is not null order by 1) is distinct from t.tags)))
+      then clock_timestamp() else t.changed_at end
+from (select v.tenant as tenant,
+    v."no"::bigint as "no",
+    v.status as status,
+    v.amount::numeric(10,2) as amount,
+    v.note::character varying as note,
+    v.origin as origin,
+    v.top::numeric as top,
+    v.name as name,
+    v.since::timestamp with time zone as since,
+    v.step as step,
+    v.tags::text[] as tags,
+    v.row_version as row_version,
+    v.note_version as note_version,
+    v.origin__first as origin__first,
+    v.stored_row_version as stored_row_version,
+    v.stored_note_version as stored_note_version,
+    v.stored_origin__first as stored_origin__first
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[]) as v (tenant, "no", status, amount, note, origin, top, name, since, step, tags, row_version, note_version, origin__first, stored_row_version, stored_note_version, stored_origin__first)) as excluded
+where t.tenant = excluded.tenant and t."no" = excluded."no"
+  and ((excluded.row_version collate "C" >= coalesce(excluded.stored_row_version, '') collate "C" and (excluded.status is distinct from t.status or excluded.amount is distinct from t.amount))
+   or (excluded.note_version collate "C" >= coalesce(excluded.stored_note_version, '') collate "C" and (excluded.note is distinct from t.note))
+   or (excluded.origin__first is not null and case when excluded.stored_origin__first is null then t.origin is null else excluded.origin__first collate "C" <= excluded.stored_origin__first collate "C" end and (excluded.origin is distinct from t.origin))
+   or (excluded.top is not null and (t.top is null or excluded.top > t.top))
+   or (excluded.name is not null and (t.name is null or excluded.name collate "C" > t.name collate "C"))
+   or (excluded.since is not null and (t.since is null or t.since > excluded.since))
+   or (excluded.step is not null and (t.step is null or case excluded.step collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.step collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
+   or (excluded.tags is not null and ((t.tags is null or array(select distinct x collate "C" from unnest(t.tags || excluded.tags) as x where x is not null order by 1) is distinct from t.tags))));
+
+==== sqlite
+
+-- Table every_rule for sqlite. Versions are text and compared as bytes; NULL is older than all.
+-- Each statement is for one row. hookfold_decimal(a, b) compares decimals: it is below, at or above 0 as a is less than,
+-- equal to or greater than b. Hookfold registers it; in your own code, register one too.
+
+-- What has to be there:
+create table every_rule (
+    tenant text not null,
+    "no" integer not null,
+    status text,
+    amount text,
+    note text,
+    origin text,
+    top text,
+    name text,
+    since text,
+    step text,
+    tags text,
+    changed_at text,
+    primary key (tenant, "no")
+);
+create table if not exists hookfold_versions (
+    table_name text not null,
+    key text not null,
+    versions text,
+    primary key (table_name, key)
+);
+
+-- First lock the versions of all keys (a key is a JSON list of its parts), in order, and read them:
+insert into hookfold_versions (table_name, key) values (?1, ?2) on conflict (table_name, key) do nothing;
+select key, versions from hookfold_versions where table_name = ?1 and key = ?2;
+
+-- Last, store the versions (a JSON object by the name of the version):
+update hookfold_versions set versions = ?3 where table_name = ?1 and key = ?2;
+
+-- Which rows are there, locked:
+--   ?1 tenant: key, text
+--   ?2 no: key, int
+select 1, t.origin is null from every_rule as t where t.tenant = ?1 and t."no" = ?2;
+
+-- Insert those that are not:
+--   ?1 tenant: key, text
+--   ?2 no: key, int
+--   ?3 status: text, latest, set if row_version is not NULL
+--   ?4 amount: numeric(10,2), latest, set if row_version is not NULL
+--   ?5 note: text(20), latest, set if note_version is not NULL
+--   ?6 origin: text, first
+--   ?7 top: numeric, max
+--   ?8 name: text, max
+--   ?9 since: timestamp, min
+--   ?10 step: text, ladder
+--   ?11 tags: text[], union
+--   ?12 row_version: version of scope row, NULL if it is not set
+--   ?13 note_version: version of scope note, NULL if it is not set
+--   ?14 origin__first: version of origin, NULL if it is not set
+insert into every_rule as t (tenant, "no", status, amount, note, origin, top, name, since, step, tags, changed_at)
+values (?1,
+    ?2,
+    ?3,
+    ?4,
+    ?5,
+    ?6,
+    ?7,
+    ?8,
+    ?9,
+    ?10,
+    ?11,
+    strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z')
+on conflict (tenant, "no") do nothing;
+
+-- Join those that are:
+--   ?1 tenant: key, text
+--   ?2 no: key, int
+--   ?3 status: text, latest, set if row_version is not NULL
+--   ?4 amount: numeric(10,2), latest, set if row_version is not NULL
+--   ?5 note: text(20), latest, set if note_version is not NULL
+--   ?6 origin: text, first
+--   ?7 top: numeric, max
+--   ?8 name: text, max
+--   ?9 since: timestamp, min
+--   ?10 step: text, ladder
+--   ?11 tags: text[], union
+--   ?12 row_version: version of scope row, NULL if it is not set
+--   ?13 note_version: version of scope note, NULL if it is not set
+--   ?14 origin__first: version of origin, NULL if it is not set
+--   ?15 stored_row_version: the version that is stored, NULL if none
+--   ?16 stored_note_version: the version that is stored, NULL if none
+--   ?17 stored_origin__first: the version that is stored, NULL if none
+update every_rule as t
+set status = case when excluded.row_version collate binary >= coalesce(excluded.stored_row_version, '') collate binary then excluded.status else t.status end,
+    amount = case when excluded.row_version collate binary >= coalesce(excluded.stored_row_version, '') collate binary then excluded.amount else t.amount end,
+    note = case when excluded.note_version collate binary >= coalesce(excluded.stored_note_version, '') collate binary then excluded.note else t.note end,
+    origin = case when excluded.origin__first is not null and case when excluded.stored_origin__first is null then t.origin is null else excluded.origin__first collate binary <= excluded.stored_origin__first collate binary end then excluded.origin else t.origin end,
+    top = case when excluded.top is not null and (t.top is null or hookfold_decimal(excluded.top, t.top) > 0) then excluded.top else t.top end,
+    name = case when excluded.name is not null and (t.name is null or excluded.name collate binary > t.name) then excluded.name else t.name end,
+    since = case when excluded.since is not null and (t.since is null or t.since collate binary > excluded.since) then excluded.since else t.since end,
+    step = case when excluded.step is not null and (t.step is null or case excluded.step collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.step collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end) then excluded.step else t.step end,
+    tags = case when excluded.tags is not null then case when t.tags is null then excluded.tags else (select json_group_array(value) from (select value from json_each(t.tags) where value is not null union select value from json_each(excluded.tags) order by 1 collate binary)) end else t.tags end,
+    changed_at = case when (excluded.row_version collate binary >= coalesce(excluded.stored_row_version, '') collate binary and (excluded.status collate binary is not t.status or excluded.amount collate binary is not t.amount))
+           or (excluded.note_version collate binary >= coalesce(excluded.stored_note_version, '') collate binary and (excluded.note collate binary is not t.note))
+           or (excluded.origin__first is not null and case when excluded.stored_origin__first is null then t.origin is null else excluded.origin__first collate binary <= excluded.stored_origin__first collate binary end and (excluded.origin collate binary is not t.origin))
+           or (excluded.top is not null and (t.top is null or hookfold_decimal(excluded.top, t.top) > 0))
+           or (excluded.name is not null and (t.name is null or excluded.name collate binary > t.name))
+           or (excluded.since is not null and (t.since is null or t.since collate binary > excluded.since))
+           or (excluded.step is not null and (t.step is null or case excluded.step collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.step collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
+           or (excluded.tags is not null and ((t.tags is null or (select json_group_array(value) from (select value from json_each(t.tags) where value is not null union select value from json_each(excluded.tags) order by 1 collate binary)) collate binary is not t.tags)))
+      then strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z' else t.changed_at end
+from (select ?1 as tenant, ?2 as "no", ?3 as status, ?4 as amount, ?5 as note, ?6 as origin, ?7 as top, ?8 as name, ?9 as since, ?10 as step, ?11 as tags, ?12 as row_version, ?13 as note_version, ?14 as origin__first, ?15 as stored_row_version, ?16 as stored_note_version, ?17 as stored_origin__first) as excluded
+where t.tenant = excluded.tenant and t."no" = excluded."no"
+  and ((excluded.row_version collate binary >= coalesce(excluded.stored_row_version, '') collate binary and (excluded.status collate binary is not t.status or excluded.amount collate binary is not t.amount))
+   or (excluded.note_version collate binary >= coalesce(excluded.stored_note_version, '') collate binary and (excluded.note collate binary is not t.note))
+   or (excluded.origin__first is not null and case when excluded.stored_origin__first is null then t.origin is null else excluded.origin__first collate binary <= excluded.stored_origin__first collate binary end and (excluded.origin collate binary is not t.origin))
+   or (excluded.top is not null and (t.top is null or hookfold_decimal(excluded.top, t.top) > 0))
+   or (excluded.name is not null and (t.name is null or excluded.name collate binary > t.name))
+   or (excluded.since is not null and (t.since is null or t.since collate binary > excluded.since))
+   or (excluded.step is not null and (t.step is null or case excluded.step collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.step collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
+   or (excluded.tags is not null and ((t.tags is null or (select json_group_array(value) from (select value from json_each(t.tags) where value is not null union select value from json_each(excluded.tags) order by 1 collate binary)) collate binary is not t.tags))));
+

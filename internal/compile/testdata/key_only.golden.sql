@@ -1,0 +1,36 @@
+==== postgres
+
+-- Table user for postgres. Versions are text and compared as bytes; NULL is older than all.
+-- Each statement is for a batch: a parameter is an array with one element per row. No key may come twice in a batch.
+
+-- What has to be there:
+create table "user" (
+    id uuid not null,
+    primary key (id)
+);
+
+-- Join rows into the table:
+--   $1 id: key, uuid
+insert into "user" as t (id)
+select v.id::uuid
+from unnest($1::text[]) as v (id)
+on conflict (id) do nothing;
+
+==== sqlite
+
+-- Table user for sqlite. Versions are text and compared as bytes; NULL is older than all.
+-- Each statement is for one row. hookfold_decimal(a, b) compares decimals: it is below, at or above 0 as a is less than,
+-- equal to or greater than b. Hookfold registers it; in your own code, register one too.
+
+-- What has to be there:
+create table "user" (
+    id text not null,
+    primary key (id)
+);
+
+-- Join rows into the table:
+--   ?1 id: key, uuid
+insert into "user" as t (id)
+values (?1)
+on conflict (id) do nothing;
+

@@ -1,0 +1,259 @@
+==== postgres
+
+-- Table booking for postgres. Versions are text and compared as bytes; NULL is older than all.
+-- Each statement is for a batch: a parameter is an array with one element per row. No key may come twice in a batch.
+
+-- What has to be there:
+create table booking (
+    ref text collate "C" not null,
+    status text,
+    invitee text,
+    no_show boolean,
+    channel text,
+    changed_at timestamp with time zone,
+    row_version text collate "C",
+    key_version text collate "C",
+    no_show_version text collate "C",
+    occupant_since text collate "C",
+    occupant_id text collate "C",
+    primary key (ref)
+);
+create table booking_occupants (
+    ref text collate "C" not null,
+    occupant_id text collate "C" not null,
+    status text,
+    invitee text,
+    no_show boolean,
+    row_version text collate "C",
+    no_show_version text collate "C",
+    occupant_since text collate "C",
+    primary key (ref, occupant_id)
+);
+
+-- Join rows into the records of their occupants:
+--   $1 ref: key, text
+--   $2 occupant_id: the occupant
+--   $3 status: text, latest, set if row_version is not NULL
+--   $4 invitee: text, latest, set if row_version is not NULL
+--   $5 no_show: bool, latest, set if no_show_version is not NULL
+--   $6 row_version: version of scope row, NULL if it is not set
+--   $7 no_show_version: version of scope no_show, NULL if it is not set
+--   $8 occupant_since: since when the occupant holds the row, NULL if unknown
+insert into booking_occupants as t (ref, occupant_id, status, invitee, no_show, row_version, no_show_version, occupant_since)
+select v.ref,
+    v.occupant_id,
+    v.status,
+    v.invitee,
+    v.no_show::boolean,
+    v.row_version,
+    v.no_show_version,
+    v.occupant_since
+from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[]) as v (ref, occupant_id, status, invitee, no_show, row_version, no_show_version, occupant_since)
+on conflict (ref, occupant_id) do update set
+    status = case when excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.status else t.status end,
+    invitee = case when excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.invitee else t.invitee end,
+    row_version = case when excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.row_version else t.row_version end,
+    no_show = case when excluded.no_show_version collate "C" >= coalesce(t.no_show_version, '') collate "C" then excluded.no_show else t.no_show end,
+    no_show_version = case when excluded.no_show_version collate "C" >= coalesce(t.no_show_version, '') collate "C" then excluded.no_show_version else t.no_show_version end,
+    occupant_since = case when excluded.occupant_since is not null and (t.occupant_since is null or excluded.occupant_since collate "C" > t.occupant_since collate "C") then excluded.occupant_since else t.occupant_since end
+where (excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" and (excluded.status is distinct from t.status or excluded.invitee is distinct from t.invitee or excluded.row_version is distinct from t.row_version))
+   or (excluded.no_show_version collate "C" >= coalesce(t.no_show_version, '') collate "C" and (excluded.no_show is distinct from t.no_show or excluded.no_show_version is distinct from t.no_show_version))
+   or (excluded.occupant_since is not null and (t.occupant_since is null or excluded.occupant_since collate "C" > t.occupant_since collate "C"));
+
+-- Then, in the same transaction, show the records: the newest occupant of each key takes the row.
+--   $1 ref: key, text
+--   $2 occupant_id: the occupant
+--   $3 channel: text, latest, set if key_version is not NULL
+--   $4 key_version: version of scope key, NULL if it is not set
+insert into booking as t (ref, status, invitee, no_show, row_version, no_show_version, occupant_since, occupant_id, channel, key_version, changed_at)
+select p.ref, p.status, p.invitee, p.no_show, p.row_version, p.no_show_version, p.occupant_since, p.occupant_id, p.channel, p.key_version, clock_timestamp()
+from (select distinct on (v.ref) v.hookfold_n, v.ref as ref, o.status as status, o.invitee as invitee, o.no_show as no_show, o.row_version as row_version, o.no_show_version as no_show_version, o.occupant_since as occupant_since, o.occupant_id as occupant_id, v.channel as channel, v.key_version as key_version
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[]) with ordinality as v (ref, occupant_id, channel, key_version, hookfold_n)
+    join booking_occupants as o on o.ref = v.ref and o.occupant_id = v.occupant_id
+    order by v.ref, coalesce(o.occupant_since, '') collate "C" desc, o.occupant_id collate "C" desc) as p
+where true
+order by p.hookfold_n
+on conflict (ref) do update set status = excluded.status,
+    invitee = excluded.invitee,
+    no_show = excluded.no_show,
+    row_version = excluded.row_version,
+    no_show_version = excluded.no_show_version,
+    occupant_since = excluded.occupant_since,
+    occupant_id = excluded.occupant_id,
+    changed_at = case when excluded.status is distinct from t.status or excluded.invitee is distinct from t.invitee or excluded.no_show is distinct from t.no_show then clock_timestamp() else t.changed_at end
+where (coalesce(excluded.occupant_since, '') collate "C", coalesce(excluded.occupant_id, '') collate "C", coalesce(excluded.row_version, '') collate "C")
+    >= (coalesce(t.occupant_since, '') collate "C", coalesce(t.occupant_id, '') collate "C", coalesce(t.row_version, '') collate "C")
+  and (excluded.status is distinct from t.status or excluded.invitee is distinct from t.invitee or excluded.no_show is distinct from t.no_show or excluded.row_version is distinct from t.row_version or excluded.no_show_version is distinct from t.no_show_version or excluded.occupant_since is distinct from t.occupant_since or excluded.occupant_id is distinct from t.occupant_id);
+
+-- The same for rows that are there:
+-- The same parameters.
+update booking as t
+set status = excluded.status,
+    invitee = excluded.invitee,
+    no_show = excluded.no_show,
+    row_version = excluded.row_version,
+    no_show_version = excluded.no_show_version,
+    occupant_since = excluded.occupant_since,
+    occupant_id = excluded.occupant_id,
+    changed_at = case when excluded.status is distinct from t.status or excluded.invitee is distinct from t.invitee or excluded.no_show is distinct from t.no_show then clock_timestamp() else t.changed_at end
+from (select distinct on (v.ref) v.hookfold_n, v.ref as ref, o.status as status, o.invitee as invitee, o.no_show as no_show, o.row_version as row_version, o.no_show_version as no_show_version, o.occupant_since as occupant_since, o.occupant_id as occupant_id
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[]) with ordinality as v (ref, occupant_id, channel, key_version, hookfold_n)
+    join booking_occupants as o on o.ref = v.ref and o.occupant_id = v.occupant_id
+    order by v.ref, coalesce(o.occupant_since, '') collate "C" desc, o.occupant_id collate "C" desc) as excluded
+where t.ref = excluded.ref
+  and (coalesce(excluded.occupant_since, '') collate "C", coalesce(excluded.occupant_id, '') collate "C", coalesce(excluded.row_version, '') collate "C")
+    >= (coalesce(t.occupant_since, '') collate "C", coalesce(t.occupant_id, '') collate "C", coalesce(t.row_version, '') collate "C")
+  and (excluded.status is distinct from t.status or excluded.invitee is distinct from t.invitee or excluded.no_show is distinct from t.no_show or excluded.row_version is distinct from t.row_version or excluded.no_show_version is distinct from t.no_show_version or excluded.occupant_since is distinct from t.occupant_since or excluded.occupant_id is distinct from t.occupant_id);
+
+-- Join what belongs to the rows themselves, whoever occupies them:
+--   $1 ref: key, text
+--   $2 channel: text, latest, set if key_version is not NULL
+--   $3 key_version: version of scope key, NULL if it is not set
+insert into booking as t (ref, channel, key_version)
+select v.ref,
+    v.channel,
+    v.key_version
+from unnest($1::text[], $2::text[], $3::text[]) as v (ref, channel, key_version)
+on conflict (ref) do update set
+    channel = case when excluded.key_version collate "C" >= coalesce(t.key_version, '') collate "C" then excluded.channel else t.channel end,
+    key_version = case when excluded.key_version collate "C" >= coalesce(t.key_version, '') collate "C" then excluded.key_version else t.key_version end
+where (excluded.key_version collate "C" >= coalesce(t.key_version, '') collate "C" and (excluded.channel is distinct from t.channel or excluded.key_version is distinct from t.key_version));
+
+-- Join into rows that are there, and insert none:
+-- The same parameters.
+update booking as t
+set channel = case when excluded.key_version collate "C" >= coalesce(t.key_version, '') collate "C" then excluded.channel else t.channel end,
+    key_version = case when excluded.key_version collate "C" >= coalesce(t.key_version, '') collate "C" then excluded.key_version else t.key_version end
+from (select v.ref as ref,
+    v.channel as channel,
+    v.key_version as key_version
+    from unnest($1::text[], $2::text[], $3::text[]) as v (ref, channel, key_version)) as excluded
+where t.ref = excluded.ref
+  and ((excluded.key_version collate "C" >= coalesce(t.key_version, '') collate "C" and (excluded.channel is distinct from t.channel or excluded.key_version is distinct from t.key_version)));
+
+==== sqlite
+
+-- Table booking for sqlite. Versions are text and compared as bytes; NULL is older than all.
+-- Each statement is for one row. hookfold_decimal(a, b) compares decimals: it is below, at or above 0 as a is less than,
+-- equal to or greater than b. Hookfold registers it; in your own code, register one too.
+
+-- What has to be there:
+create table booking (
+    ref text not null,
+    status text,
+    invitee text,
+    no_show integer,
+    channel text,
+    changed_at text,
+    row_version text,
+    key_version text,
+    no_show_version text,
+    occupant_since text,
+    occupant_id text,
+    primary key (ref)
+);
+create table booking_occupants (
+    ref text not null,
+    occupant_id text not null,
+    status text,
+    invitee text,
+    no_show integer,
+    row_version text,
+    no_show_version text,
+    occupant_since text,
+    primary key (ref, occupant_id)
+);
+
+-- Join rows into the records of their occupants:
+--   ?1 ref: key, text
+--   ?2 occupant_id: the occupant
+--   ?3 status: text, latest, set if row_version is not NULL
+--   ?4 invitee: text, latest, set if row_version is not NULL
+--   ?5 no_show: bool, latest, set if no_show_version is not NULL
+--   ?6 row_version: version of scope row, NULL if it is not set
+--   ?7 no_show_version: version of scope no_show, NULL if it is not set
+--   ?8 occupant_since: since when the occupant holds the row, NULL if unknown
+insert into booking_occupants as t (ref, occupant_id, status, invitee, no_show, row_version, no_show_version, occupant_since)
+values (?1,
+    ?2,
+    ?3,
+    ?4,
+    ?5,
+    ?6,
+    ?7,
+    ?8)
+on conflict (ref, occupant_id) do update set
+    status = case when excluded.row_version collate binary >= coalesce(t.row_version, '') collate binary then excluded.status else t.status end,
+    invitee = case when excluded.row_version collate binary >= coalesce(t.row_version, '') collate binary then excluded.invitee else t.invitee end,
+    row_version = case when excluded.row_version collate binary >= coalesce(t.row_version, '') collate binary then excluded.row_version else t.row_version end,
+    no_show = case when excluded.no_show_version collate binary >= coalesce(t.no_show_version, '') collate binary then excluded.no_show else t.no_show end,
+    no_show_version = case when excluded.no_show_version collate binary >= coalesce(t.no_show_version, '') collate binary then excluded.no_show_version else t.no_show_version end,
+    occupant_since = case when excluded.occupant_since is not null and (t.occupant_since is null or excluded.occupant_since collate binary > t.occupant_since) then excluded.occupant_since else t.occupant_since end
+where (excluded.row_version collate binary >= coalesce(t.row_version, '') collate binary and (excluded.status collate binary is not t.status or excluded.invitee collate binary is not t.invitee or excluded.row_version collate binary is not t.row_version))
+   or (excluded.no_show_version collate binary >= coalesce(t.no_show_version, '') collate binary and (excluded.no_show is not t.no_show or excluded.no_show_version collate binary is not t.no_show_version))
+   or (excluded.occupant_since is not null and (t.occupant_since is null or excluded.occupant_since collate binary > t.occupant_since));
+
+-- Then, in the same transaction, show the records: the newest occupant of each key takes the row.
+--   ?1 ref: key, text
+--   ?2 occupant_id: the occupant
+--   ?3 channel: text, latest, set if key_version is not NULL
+--   ?4 key_version: version of scope key, NULL if it is not set
+insert into booking as t (ref, status, invitee, no_show, row_version, no_show_version, occupant_since, occupant_id, channel, key_version, changed_at)
+select p.ref, p.status, p.invitee, p.no_show, p.row_version, p.no_show_version, p.occupant_since, p.occupant_id, p.channel, p.key_version, strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'
+from (select ?1 as ref, o.status as status, o.invitee as invitee, o.no_show as no_show, o.row_version as row_version, o.no_show_version as no_show_version, o.occupant_since as occupant_since, o.occupant_id as occupant_id, ?3 as channel, ?4 as key_version
+    from booking_occupants as o
+    where o.ref = ?1 and o.occupant_id = ?2) as p
+where true
+on conflict (ref) do update set status = excluded.status,
+    invitee = excluded.invitee,
+    no_show = excluded.no_show,
+    row_version = excluded.row_version,
+    no_show_version = excluded.no_show_version,
+    occupant_since = excluded.occupant_since,
+    occupant_id = excluded.occupant_id,
+    changed_at = case when excluded.status collate binary is not t.status or excluded.invitee collate binary is not t.invitee or excluded.no_show is not t.no_show then strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z' else t.changed_at end
+where (coalesce(excluded.occupant_since, '') collate binary, coalesce(excluded.occupant_id, '') collate binary, coalesce(excluded.row_version, '') collate binary)
+    >= (coalesce(t.occupant_since, '') collate binary, coalesce(t.occupant_id, '') collate binary, coalesce(t.row_version, '') collate binary)
+  and (excluded.status collate binary is not t.status or excluded.invitee collate binary is not t.invitee or excluded.no_show is not t.no_show or excluded.row_version collate binary is not t.row_version or excluded.no_show_version collate binary is not t.no_show_version or excluded.occupant_since collate binary is not t.occupant_since or excluded.occupant_id collate binary is not t.occupant_id);
+
+-- The same for rows that are there:
+-- The same parameters.
+update booking as t
+set status = excluded.status,
+    invitee = excluded.invitee,
+    no_show = excluded.no_show,
+    row_version = excluded.row_version,
+    no_show_version = excluded.no_show_version,
+    occupant_since = excluded.occupant_since,
+    occupant_id = excluded.occupant_id,
+    changed_at = case when excluded.status collate binary is not t.status or excluded.invitee collate binary is not t.invitee or excluded.no_show is not t.no_show then strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z' else t.changed_at end
+from (select ?1 as ref, o.status as status, o.invitee as invitee, o.no_show as no_show, o.row_version as row_version, o.no_show_version as no_show_version, o.occupant_since as occupant_since, o.occupant_id as occupant_id
+    from booking_occupants as o
+    where o.ref = ?1 and o.occupant_id = ?2) as excluded
+where t.ref = excluded.ref
+  and (coalesce(excluded.occupant_since, '') collate binary, coalesce(excluded.occupant_id, '') collate binary, coalesce(excluded.row_version, '') collate binary)
+    >= (coalesce(t.occupant_since, '') collate binary, coalesce(t.occupant_id, '') collate binary, coalesce(t.row_version, '') collate binary)
+  and (excluded.status collate binary is not t.status or excluded.invitee collate binary is not t.invitee or excluded.no_show is not t.no_show or excluded.row_version collate binary is not t.row_version or excluded.no_show_version collate binary is not t.no_show_version or excluded.occupant_since collate binary is not t.occupant_since or excluded.occupant_id collate binary is not t.occupant_id);
+
+-- Join what belongs to the rows themselves, whoever occupies them:
+--   ?1 ref: key, text
+--   ?2 channel: text, latest, set if key_version is not NULL
+--   ?3 key_version: version of scope key, NULL if it is not set
+insert into booking as t (ref, channel, key_version)
+values (?1,
+    ?2,
+    ?3)
+on conflict (ref) do update set
+    channel = case when excluded.key_version collate binary >= coalesce(t.key_version, '') collate binary then excluded.channel else t.channel end,
+    key_version = case when excluded.key_version collate binary >= coalesce(t.key_version, '') collate binary then excluded.key_version else t.key_version end
+where (excluded.key_version collate binary >= coalesce(t.key_version, '') collate binary and (excluded.channel collate binary is not t.channel or excluded.key_version collate binary is not t.key_version));
+
+-- Join into rows that are there, and insert none:
+-- The same parameters.
+update booking as t
+set channel = case when excluded.key_version collate binary >= coalesce(t.key_version, '') collate binary then excluded.channel else t.channel end,
+    key_version = case when excluded.key_version collate binary >= coalesce(t.key_version, '') collate binary then excluded.key_version else t.key_version end
+from (select ?1 as ref, ?2 as channel, ?3 as key_version) as excluded
+where t.ref = excluded.ref
+  and ((excluded.key_version collate binary >= coalesce(t.key_version, '') collate binary and (excluded.channel collate binary is not t.channel or excluded.key_version collate binary is not t.key_version)));
+
