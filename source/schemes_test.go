@@ -24,6 +24,7 @@ func TestVerifyHTTPHMAC(t *testing.T) {
 		{name: "documented by GitHub", options: key, body: body, header: headers("X-Signature", "sha256="+sum)},
 		{name: "upper-case hex", options: key, body: body, header: headers("X-Signature", "sha256="+strings.ToUpper(sum))},
 		{name: "second of two headers", options: key, body: body, header: headers("X-Signature", "sha256="+strings.Repeat("0", 64), "X-Signature", "sha256="+sum)},
+		{name: "first of two headers", options: key, body: body, header: headers("X-Signature", "sha256="+sum, "X-Signature", "sha256="+strings.Repeat("0", 64))},
 		{name: "no time is signed, so none is checked", options: key, body: body, header: headers("X-Signature", "sha256="+sum), at: signedAt + 1e6},
 		{name: "other body", options: key, body: "Hello, World", header: headers("X-Signature", "sha256="+sum), refused: "signature does not match any of 1 secret (body 12 bytes)."},
 		{name: "no prefix", options: key, body: body, header: headers("X-Signature", sum), refused: `X-Signature does not begin with "sha256="`},

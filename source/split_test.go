@@ -206,6 +206,7 @@ func TestSplitShapes(t *testing.T) {
 		{"calendly created without its time", "calendly", `{"event":"invitee.created","created_at":"2026-01-02T00:00:00Z","payload":{}}`,
 			[]string{"invitee.created - the event has no payload.created_at"}, ""},
 		{"calendly time of another kind", "calendly", `{"event":"invitee.created","payload":{"created_at":[]}}`, []string{"invitee.created - payload.created_at is a list, not a time"}, ""},
+		{"calendly v2 with a member time", "calendly", `{"event":"contact.updated","created_at":"2026-01-02T00:00:00Z","time":null}`, []string{"contact.updated - 2026-01-02T00:00:00Z"}, ""},
 		{"calendly without event", "calendly", `{"payload":{}}`, nil, "not a Calendly webhook"},
 		{"calendly list", "calendly", `[]`, nil, "not a Calendly webhook"},
 
@@ -313,10 +314,14 @@ func TestSplitByOptions(t *testing.T) {
 	}
 
 	// They also take the place of what a preset with a shape of its own does.
-	calendlyID := source.Options{Secrets: secrets("k"), ID: func(e *event.Event) (string, error) { return e.Type + " " + e.Body.Path("payload", "uri").Text(), nil }}
-	events, err = open(t, "calendly", calendlyID).Split(delivery(`{"event":"invitee.created","payload":{"uri":"u"}}`))
-	if err != nil || events[0].ID != "invitee.created u" {
-		t.Errorf("%v, %v", lines(events), err)
+	o = source.Options{
+		Secrets: secrets("k"),
+		ID:      func(e *event.Event) (string, error) { return e.Type + " " + e.Body.Path("payload", "uri").Text(), nil },
+		Time:    func(e *event.Event) (time.Time, error) { return e.Delivery.Received, nil },
+	}
+	events, err = open(t, "calendly", o).Split(delivery(`{"event":"invitee.created","payload":{"uri":"u"}}`))
+	if err != nil || events[0].ID != "invitee.created u" || !events[0].Time.Equal(events[0].Delivery.Received) || events[0].TimeError != "" {
+		t.Errorf("%v, %v, time error %q", lines(events), err, events[0].TimeError)
 	}
 }
 
