@@ -18,9 +18,10 @@ type Input struct {
 	// Event is nil while a delivery is being split.
 	Event    *event.Event
 	Delivery *event.Delivery
-	// Body is the delivery's body as its source read it. Missing: it is read
-	// as JSON when it is needed.
-	Body event.JSON
+	// Body is the delivery's body as its source reads it; if Missing it is read
+	// when it is needed, by ReadBody, which is nil for plain JSON.
+	Body     event.JSON
+	ReadBody func(*event.Delivery) (event.JSON, error)
 	// Zone is where times without an offset are read; nil refuses them.
 	Zone *time.Location
 
@@ -113,11 +114,11 @@ func (in *Input) tree(name Names) event.JSON {
 		return in.query
 	}
 	if in.Body.Kind() == event.Missing {
-		body, err := event.ParseJSON(in.Delivery.Body)
-		if err != nil && in.Event != nil {
-			body = in.Event.Envelope // a form, which its source has read
+		if in.ReadBody != nil {
+			in.Body, _ = in.ReadBody(in.Delivery) // its source has read it before
+		} else {
+			in.Body, _ = event.ParseJSON(in.Delivery.Body)
 		}
-		in.Body = body
 	}
 	return in.Body
 }

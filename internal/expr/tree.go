@@ -42,6 +42,9 @@ func (n *Nothing) Type() ref.Type { return nothingType }
 // Value implements ref.Val.
 func (n *Nothing) Value() any { return nil }
 
+// Wrap makes the value of a piece of JSON.
+func Wrap(j event.JSON) ref.Val { return wrap(j, &Input{}) }
+
 // wrap makes the value of a piece of JSON; lists and objects stay lazy.
 func wrap(j event.JSON, in *Input) ref.Val {
 	switch j.Kind() {

@@ -1,29 +1,370 @@
 package mapping
 
 import (
-	"github.com/hookfold/hookfold/event"
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/hookfold/hookfold/internal/config"
+	"github.com/hookfold/hookfold/internal/expr"
+	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
 )
+
+// compiler compiles one config.
+type compiler struct {
+	plan     *Plan
+	problems *config.Problems
+	expr     *expr.Compiler
+	// seen shares programs: one expression is compiled once per config and
+	// source, and evaluated once per event.
+	seen map[*Source]map[string]*Expr
+}
 
 // Compile compiles the expressions of a config and makes its sources and
 // tables. The plan holds what could be compiled, whatever the problems; it must
 // not be run if the problems' Err is not nil.
 func Compile(cfg *config.Config) (*Plan, *config.Problems) {
-	return &Plan{Config: cfg}, &config.Problems{File: cfg.File}
-}
-
-// Events splits a delivery and applies the source's when:. An error means that
-// the delivery as a whole cannot be read.
-func (s *Source) Events(d *event.Delivery) (*Split, error) {
-	events, err := s.Split(d)
-	if err != nil {
-		return nil, err
+	c := &compiler{
+		plan:     &Plan{Config: cfg, bySource: map[string]*Source{}},
+		problems: &config.Problems{File: cfg.File},
+		seen:     map[*Source]map[string]*Expr{},
 	}
-	return &Split{Events: events}, nil
+	var err error
+	if c.expr, err = expr.NewCompiler(); err != nil {
+		c.problems.Add(config.Error, config.Pos{}, "", "%v", err)
+		return c.plan, c.problems
+	}
+	for _, s := range cfg.Sources {
+		c.source(s)
+	}
+	c.tables(cfg.Tables)
+	for _, t := range c.plan.Tables {
+		for i, m := range t.Config.Events {
+			c.mapping(t, i, m)
+		}
+	}
+	c.learnKinds()
+	c.problems.Sort()
+	return c.plan, c.problems
 }
 
-// Map gives the changes of one event for one target. It depends on nothing but
-// its arguments.
-func (p *Plan) Map(e *event.Event, target string) Outcome {
-	return Outcome{}
+// Expr is a compiled expression of the config.
+type Expr struct {
+	*expr.Program
+	// At is where it stands.
+	At config.Expr
+
+	slot int // its place among the results of one event
+}
+
+// compile compiles an expression. It returns nil if there is none, or if there
+// is a problem, which it reports.
+func (c *compiler) compile(s *Source, e config.Expr, allowed expr.Names) *Expr {
+	if e.Text == "" {
+		return nil
+	}
+	if shared := c.seen[s][e.Text]; shared != nil && allowed == expr.ForMapping {
+		return &Expr{Program: shared.Program, At: e, slot: shared.slot}
+	}
+	p, problems := c.expr.Compile(e.Text, allowed)
+	for _, x := range problems {
+		c.problems.Add(config.Error, Place(e, x.Line, x.Column), e.Path, "%s", x.Text)
+	}
+	if p == nil {
+		return nil
+	}
+	x := &Expr{Program: p, At: e}
+	if allowed == expr.ForMapping && s != nil {
+		if c.seen[s] == nil {
+			c.seen[s] = map[string]*Expr{}
+		}
+		x.slot = s.slots
+		s.slots++
+		c.seen[s][e.Text] = x
+		if p.Reads&expr.Received != 0 {
+			s.NeedsFirstReceipt = true
+		}
+	}
+	return x
+}
+
+func (c *compiler) compileRef(s *Source, e *config.Expr, allowed expr.Names) *Expr {
+	if e == nil {
+		return nil
+	}
+	return c.compile(s, *e, allowed)
+}
+
+// Place returns where a place in an expression, from line 1 and column 1, stands
+// in the file.
+func Place(e config.Expr, line, column int) config.Pos {
+	if line > 1 {
+		return config.Pos{Line: e.Pos.Line + line - 1, Column: column}
+	}
+	return config.Pos{Line: e.Pos.Line, Column: e.Pos.Column + column - 1}
+}
+
+// tables makes the tables, in rank order.
+func (c *compiler) tables(all []*config.Table) {
+	made := map[string]*Table{}
+	ranks := map[string]int{}
+	var rank func(t *config.Table, path []string) int
+	rank = func(t *config.Table, path []string) int {
+		if r, ok := ranks[t.Text]; ok || slices.Contains(path, t.Text) {
+			return r // the loader reports circles
+		}
+		r := 0
+		for _, ref := range references(t) {
+			if parent := c.plan.Config.TableNamed(ref.Table.Text); parent != nil && parent != t {
+				r = max(r, rank(parent, append(path, t.Text))+1)
+			}
+		}
+		ranks[t.Text] = r
+		return r
+	}
+	for _, t := range all {
+		made[t.Text] = &Table{
+			Table:  sink.Table{Table: mergeTable(t), Name: t.Physical.Text, Versions: placement(t)},
+			Target: t.Target.Text, Rank: rank(t, nil), Config: t,
+		}
+		if t.Physical.Text == "" {
+			made[t.Text].Name = t.Text
+		}
+		for _, col := range mappedColumns(t) {
+			made[t.Text].ignores = append(made[t.Text].ignores, col.UnknownIgnore)
+		}
+		c.plan.Tables = append(c.plan.Tables, made[t.Text])
+	}
+	slices.SortStableFunc(c.plan.Tables, func(a, b *Table) int {
+		if a.Rank != b.Rank {
+			return a.Rank - b.Rank
+		}
+		return strings.Compare(a.Config.Text, b.Config.Text)
+	})
+}
+
+func references(t *config.Table) []config.Reference {
+	refs := slices.Clone(t.Parents)
+	for _, cols := range [][]config.Column{t.Key, t.Columns} {
+		for _, col := range cols {
+			if col.References != nil {
+				refs = append(refs, *col.References)
+			}
+		}
+	}
+	return refs
+}
+
+func placement(t *config.Table) sink.Placement {
+	if t.Beside {
+		return sink.Beside
+	}
+	return sink.InRow
+}
+
+// mergeTable makes the rule of a table.
+func mergeTable(t *config.Table) *merge.Table {
+	out := merge.Table{Name: t.Text}
+	for _, k := range t.Key {
+		out.Key = append(out.Key, merge.KeyColumn{Name: k.Text, Type: k.Type})
+	}
+	for _, m := range t.Events {
+		out.Occupied = out.Occupied || m.Occupant != nil
+	}
+	for _, col := range mappedColumns(t) {
+		scope := col.Scope.Text
+		if col.Rule == merge.Latest && scope == "" {
+			scope = merge.RowScope
+			if t.VersionsPerColumn {
+				scope = col.Text
+			}
+		}
+		out.Columns = append(out.Columns, merge.Column{Name: col.Text, Type: col.Type, Rule: col.Rule, Scope: scope, Rungs: col.Rungs})
+	}
+	return merge.NewTable(out)
+}
+
+// mappedColumns returns the columns that are not part of the key; one that is
+// only says what the key refers to.
+func mappedColumns(t *config.Table) []config.Column {
+	return slices.DeleteFunc(slices.Clone(t.Columns), func(col config.Column) bool { return keyPlace(t, col.Text) >= 0 })
+}
+
+func keyPlace(t *config.Table, column string) int {
+	return slices.IndexFunc(t.Key, func(k config.Column) bool { return k.Text == column })
+}
+
+// mapping compiles one mapping of a table.
+func (c *compiler) mapping(t *Table, place int, m *config.Mapping) {
+	s := c.plan.Source(m.From.Text)
+	if s == nil || s.broken {
+		return // reported: it is not a source, or the source itself is wrong
+	}
+	before := len(c.problems.List)
+	out := &Mapping{Config: m, Table: t, Source: s, name: stableName(t.Config, place)}
+	out.when = c.compileRef(s, m.When, expr.ForMapping)
+	c.wantBool(out.when)
+	out.Key = make([]*Expr, len(t.Key))
+	for _, a := range m.Key {
+		if k := keyPlace(t.Config, a.Column.Text); k >= 0 {
+			out.Key[k] = c.compile(s, a.Expr, expr.ForMapping)
+			c.never(out.Key[k], "part of a key")
+		}
+	}
+	if m.Occupant != nil {
+		out.OccupantID = c.compile(s, m.Occupant.ID, expr.ForMapping)
+		c.never(out.OccupantID, "an occupant's id")
+		out.Since = c.compileRef(s, m.Occupant.Since, expr.ForMapping)
+	}
+	c.version(out, m)
+	c.assignments(out, m)
+	c.parents(out)
+	out.broken = slices.ContainsFunc(c.problems.List[before:], func(p config.Problem) bool { return p.Severity == config.Error })
+	out.readable()
+	t.Mappings = append(t.Mappings, out)
+	if !out.broken {
+		s.mappings[t.Target] = append(s.mappings[t.Target], out)
+	}
+}
+
+// stableName names a mapping in the hash of its versions, so that a mapping
+// added above it does not change it: table, source, types and, where that names
+// several, its place among them.
+func stableName(t *config.Table, place int) []byte {
+	name := func(m *config.Mapping) string {
+		var types []string
+		for _, typ := range m.Types {
+			types = append(types, typ.Text)
+		}
+		return fmt.Sprintf("%s|%s|%s", t.Text, m.From.Text, strings.Join(types, ","))
+	}
+	same := 0
+	for _, m := range t.Events[:place] {
+		if name(m) == name(t.Events[place]) {
+			same++
+		}
+	}
+	return fmt.Appendf(nil, "%s|%d", name(t.Events[place]), same)
+}
+
+func (c *compiler) wantBool(e *Expr) {
+	if e == nil {
+		return
+	}
+	if e.Kind != expr.KindBool && e.Kind != expr.KindAny || e.MaybeUnset {
+		c.fail(e, "gives %s, and has to be true or false", kindWord(e))
+	}
+	if e.MaybeAbsent {
+		c.fail(e, "may be absent, and has to be true or false. Write .orValue(false) after it.")
+	}
+}
+
+func kindWord(e *Expr) string {
+	if e.MaybeUnset {
+		return "unset"
+	}
+	return string(e.Kind)
+}
+
+// never refuses unset where a value has to be.
+func (c *compiler) never(e *Expr, what string) {
+	if e != nil && e.MaybeUnset {
+		c.fail(e, "unset is not allowed in %s", what)
+	}
+}
+
+func (c *compiler) fail(e *Expr, format string, args ...any) {
+	c.problems.Add(config.Error, e.At.Pos, e.At.Path, format, args...)
+}
+
+func (c *compiler) version(out *Mapping, m *config.Mapping) {
+	given := m.Version
+	if len(given) == 0 {
+		given = []config.Expr{{Text: "time", Pos: m.Pos, Path: m.Path + ".version"}}
+	} else {
+		out.VersionGiven = true
+	}
+	for _, e := range given {
+		x := c.compile(out.Source, e, expr.ForMapping)
+		if x == nil {
+			continue
+		}
+		c.never(x, "a version")
+		part := &VersionPart{Expr: x, position: strings.TrimSpace(e.Text) == "position"}
+		switch {
+		case part.position || x.Kind == expr.KindNumber:
+			part.Kind = merge.IntComponent
+		case x.Kind == expr.KindTime || x.Kind == expr.KindText: // a text in a version must be a time
+			part.Kind = merge.TimeComponent
+		case x.Kind == expr.KindAny || x.Kind == expr.KindNull:
+		default:
+			c.fail(x, "is %s; a version is made of times and whole numbers", x.Kind)
+		}
+		out.Version = append(out.Version, part)
+	}
+}
+
+func (c *compiler) assignments(out *Mapping, m *config.Mapping) {
+	t := out.Table
+	out.Columns = make([]*Assignment, len(t.Columns))
+	for _, a := range m.Set {
+		i := t.Column(a.Column.Text)
+		if i < 0 {
+			continue // reported: it is not a column
+		}
+		out.Columns[i] = &Assignment{At: a.Column, Expr: c.compile(out.Source, a.Expr, expr.ForMapping)}
+		if t.Columns[i].Rule == merge.Touch {
+			c.problems.Add(config.Error, a.Column.Pos, a.Column.Path, "is a touch column: Hookfold itself sets it, to the time of the last change. Leave it out.")
+		}
+	}
+	if m.Rest == nil {
+		return
+	}
+	out.rest = c.compile(out.Source, *m.Rest, expr.ForMapping)
+	c.never(out.rest, "set.\"*\"")
+	for i, col := range t.Columns {
+		if out.Columns[i] == nil && col.Rule != merge.Touch {
+			out.Columns[i] = &Assignment{At: config.Name{Text: col.Name, Pos: m.Rest.Pos, Path: m.Rest.Path}, Rest: true, Expr: out.rest}
+		}
+	}
+}
+
+// parents compiles what a mapping's changes need to be there.
+func (c *compiler) parents(out *Mapping) {
+	t := out.Table.Config
+	add := func(ref *config.Reference, column, key int) {
+		parent := c.plan.Table(ref.Table.Text)
+		if parent == nil || ref.Missing != "ensure" {
+			return
+		}
+		p := &parentRef{table: parent, column: column, key: key}
+		if len(ref.Key) > 0 {
+			p.exprs = make([]*Expr, len(parent.Key))
+			for _, a := range ref.Key {
+				if k := keyPlace(parent.Config, a.Column.Text); k >= 0 {
+					p.exprs[k] = c.compile(out.Source, a.Expr, expr.ForMapping)
+				}
+			}
+		}
+		out.parents = append(out.parents, p)
+	}
+	for i := range t.Parents {
+		add(&t.Parents[i], -1, -1)
+	}
+	for i, k := range t.Key {
+		if k.References != nil {
+			add(k.References, -1, i)
+		}
+	}
+	for _, col := range t.Columns {
+		if col.References == nil {
+			continue
+		}
+		if k := keyPlace(t, col.Text); k >= 0 {
+			add(col.References, -1, k)
+		} else if i := out.Table.Column(col.Text); out.Columns[i] != nil {
+			add(col.References, i, -1)
+		}
+	}
 }

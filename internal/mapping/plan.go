@@ -5,6 +5,7 @@ package mapping
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/hookfold/hookfold/event"
 	"github.com/hookfold/hookfold/internal/config"
@@ -23,17 +24,12 @@ type Plan struct {
 	// Tables are in the order in which they are written: parents before
 	// children, then by name.
 	Tables []*Table
+
+	bySource map[string]*Source
 }
 
 // Source returns a source by name, or nil.
-func (p *Plan) Source(name string) *Source {
-	for _, s := range p.Sources {
-		if s.Name == name {
-			return s
-		}
-	}
-	return nil
-}
+func (p *Plan) Source(name string) *Source { return p.bySource[name] }
 
 // Table returns a table by its name in the config, or nil.
 func (p *Plan) Table(name string) *Table {
@@ -68,6 +64,13 @@ type Source struct {
 	// event.FirstReceived must be the first receipt of the event's identity
 	// before the event is mapped.
 	NeedsFirstReceipt bool
+
+	when     *Expr
+	mappings map[string][]*Mapping // by target, in the order of the tables
+	slots    int                   // results of one event
+	readBody func(*event.Delivery) (event.JSON, error)
+	pool     sync.Pool // of *evaluation
+	broken   bool
 }
 
 // Split is what a delivery holds.
@@ -96,6 +99,11 @@ type Table struct {
 	// rank of its parents.
 	Rank   int
 	Config *config.Table
+	// Mappings are in the order of the config.
+	Mappings []*Mapping
+
+	ignores []bool              // per column: an unknown rung says nothing
+	since   merge.ComponentKind // of occupants; 0 goes by the value
 }
 
 // Outcome is what one event means for one target.

@@ -1,0 +1,320 @@
+package mapping
+
+import (
+	"fmt"
+	"time"
+
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+
+	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/internal/expr"
+	"github.com/hookfold/hookfold/merge"
+)
+
+// evaluation holds the results of one event: each expression is evaluated at
+// most once.
+type evaluation struct {
+	input   expr.Input
+	results []evaluated
+	valuer  valuer
+	event   *event.Event
+	out     *Outcome
+}
+
+type evaluated struct {
+	done bool
+	val  ref.Val
+	err  error
+	bad  int // texts read that hold NUL or were not UTF-8
+}
+
+func (v *evaluation) eval(e *Expr) *evaluated {
+	r := &v.results[e.slot]
+	if !r.done {
+		before := v.input.BadText()
+		r.val, r.err = e.Eval(&v.input)
+		r.done, r.bad = true, v.input.BadText()-before
+	}
+	return r
+}
+
+// Map gives the changes of one event for one target. It depends on nothing but
+// its arguments.
+func (p *Plan) Map(e *event.Event, target string) Outcome {
+	var out Outcome
+	s := p.bySource[e.Delivery.Source]
+	if s == nil {
+		return out
+	}
+	v, _ := s.pool.Get().(*evaluation)
+	if v == nil {
+		v = &evaluation{results: make([]evaluated, s.slots)}
+	}
+	v.begin(s, e, &out)
+	ahead := s.Ahead(e)
+	for _, m := range s.mappings[target] {
+		if m.Takes(e.Type) {
+			v.mapping(m, ahead)
+		}
+	}
+	v.end()
+	s.pool.Put(v)
+	return out
+}
+
+func (v *evaluation) begin(s *Source, e *event.Event, out *Outcome) {
+	v.input.Reset(e, s.Config.Zone)
+	v.input.ReadBody = s.readBody
+	v.valuer = valuer{zone: s.Config.Zone, dead: s.Config.BadText == "dead"}
+	v.event, v.out = e, out
+}
+
+func (v *evaluation) end() {
+	clear(v.results)
+	v.input = expr.Input{}
+	v.event, v.out = nil, nil
+}
+
+// mapping adds the change of one mapping, or its faults.
+func (v *evaluation) mapping(m *Mapping, ahead string) {
+	if m.when != nil {
+		r := v.eval(m.when)
+		wanted, err := truth(r.val, r.err)
+		if err != nil {
+			v.out.Wanted = true
+			v.fault(m, "", "when: %v", err)
+			return
+		}
+		if !wanted {
+			return
+		}
+	}
+	v.out.Wanted = true
+	if ahead != "" {
+		v.fault(m, "", "%s", ahead)
+		return
+	}
+	faults, replaced := len(v.out.Faults), v.out.Replaced
+	c := v.change(m)
+	if len(v.out.Faults) > faults {
+		v.out.Replaced = replaced
+		return
+	}
+	v.out.Changes = append(v.out.Changes, c)
+}
+
+func (v *evaluation) fault(m *Mapping, column, format string, args ...any) {
+	v.out.Faults = append(v.out.Faults, Fault{Table: m.Table.Config.Text, Column: column, Reason: fmt.Sprintf(format, args...)})
+}
+
+func (v *evaluation) change(m *Mapping) *merge.Change {
+	t := m.Table.Table.Table
+	c := &merge.Change{Table: t, From: v.event.Ref(), Mapping: m.Config.Path, IfMissing: m.Config.IfMissing}
+	key, ok := v.key(m, m.Key, m.Table, "")
+	if ok {
+		c.Key = key
+	}
+	if m.OccupantID != nil {
+		c.Occupant = v.occupant(m)
+	}
+	if t.Versioned() {
+		c.Version = v.version(m)
+	}
+	c.Cells = v.cells(m)
+	for _, p := range m.parents {
+		if parent, ok := v.parent(m, p, c); ok {
+			c.Parents = append(c.Parents, parent)
+		}
+	}
+	return c
+}
+
+// key makes a key of a table from expressions. of says whose key it is, "" for
+// the mapping's own.
+func (v *evaluation) key(m *Mapping, exprs []*Expr, t *Table, of string) (key merge.Key, ok bool) {
+	var room [4]string
+	parts := room[:0]
+	ok = true
+	for i, e := range exprs {
+		col := t.Table.Key[i]
+		r := v.eval(e)
+		switch {
+		case r.err != nil:
+			v.fault(m, of+col.Name, "%v", r.err)
+			ok = false
+			continue
+		case isNothing(r.val):
+			if of == "" {
+				v.fault(m, "", "key %s is null (%s). Events without a key belong in a when:.", col.Name, e.Text)
+			}
+			ok = false
+			continue
+		}
+		val, replaced, err := v.valuer.value(col.Type, r.val, r.bad)
+		if err != nil {
+			v.fault(m, of+col.Name, "%v", err)
+			ok = false
+			continue
+		}
+		v.out.Replaced += replaced
+		parts = append(parts, val.Text())
+	}
+	if !ok {
+		return "", false
+	}
+	return merge.NewKey(parts...), true
+}
+
+// isNothing tells of null, an absent optional and unset.
+func isNothing(v ref.Val) bool { return v == types.NullValue || v == expr.Absent || v == expr.Unset }
+
+func (v *evaluation) occupant(m *Mapping) *merge.Occupant {
+	r := v.eval(m.OccupantID)
+	switch {
+	case r.err != nil:
+		v.fault(m, "", "occupant: %v", r.err)
+		return nil
+	case isNothing(r.val):
+		v.fault(m, "", "the occupant's id is null (%s). Events without one belong in a when:.", m.OccupantID.Text)
+		return nil
+	}
+	val, replaced, err := v.valuer.value(merge.Type{Kind: merge.Text}, r.val, r.bad)
+	if err != nil || val.Text() == "" {
+		if err == nil {
+			err = fmt.Errorf("an empty text is no identity")
+		}
+		v.fault(m, "", "the occupant's id: %v", err)
+		return nil
+	}
+	v.out.Replaced += replaced
+	o := &merge.Occupant{ID: val.Text()}
+	if m.Since == nil {
+		return o
+	}
+	r = v.eval(m.Since)
+	if r.err == nil && isNothing(r.val) {
+		return o // not known since when
+	}
+	if err = r.err; err == nil {
+		o.Since, err = component(r.val, m.Table.since, v.valuer.zone)
+	}
+	if err != nil {
+		v.fault(m, "", "the occupant's since: %v", err)
+	}
+	return o
+}
+
+func (v *evaluation) cells(m *Mapping) []merge.Cell {
+	t := m.Table.Table.Table
+	cells := make([]merge.Cell, len(t.Columns))
+	for i, a := range m.Columns {
+		if a == nil {
+			continue
+		}
+		r := v.eval(a.Expr)
+		val, err := r.val, r.err
+		bad := r.bad
+		if err == nil && a.Rest {
+			val, bad, err = v.member(m, a.Expr, r.val, t.Columns[i].Name)
+		}
+		if err != nil {
+			v.fault(m, t.Columns[i].Name, "%v", err)
+			continue
+		}
+		cell, err := v.cell(m, i, val, bad)
+		if err != nil {
+			v.fault(m, t.Columns[i].Name, "%v", err)
+			continue
+		}
+		cells[i] = cell
+	}
+	return cells
+}
+
+// member takes one column from the object of "*". In scope row it has to be
+// there; elsewhere one that is lacking says nothing.
+func (v *evaluation) member(m *Mapping, e *Expr, of ref.Val, name string) (ref.Val, int, error) {
+	object, ok := of.(traits.Mapper)
+	if !ok {
+		return nil, 0, fmt.Errorf("\"*\": %s is %s, not an object", e.Text, expr.Describe(of))
+	}
+	before := v.input.BadText()
+	val, ok := object.Find(types.String(name))
+	if !ok {
+		return expr.Absent, 0, nil
+	}
+	return val, v.input.BadText() - before, nil
+}
+
+func (v *evaluation) cell(m *Mapping, i int, val ref.Val, bad int) (merge.Cell, error) {
+	t := m.Table.Table.Table
+	col := &t.Columns[i]
+	inRow := col.Rule == merge.Latest && col.Scope == merge.RowScope
+	switch {
+	case val == expr.Unset && inRow:
+		return merge.Cell{}, fmt.Errorf("unset is not allowed in scope row")
+	case val == expr.Unset:
+		return merge.Cell{}, nil
+	case val == expr.Absent && inRow:
+		if m.Columns[i].Rest {
+			return merge.Cell{}, fmt.Errorf("no such field: %s has no %s", m.Columns[i].Expr.Text, col.Name)
+		}
+		return merge.Cell{Set: true}, nil
+	case val == expr.Absent:
+		return merge.Cell{}, nil
+	}
+	value, replaced, err := v.valuer.value(col.Type, val, bad)
+	if err != nil {
+		return merge.Cell{}, err
+	}
+	if col.Rule == merge.Ladder && !value.IsNull() && !hasRung(col, value) {
+		if m.Table.ignores[i] {
+			return merge.Cell{}, nil
+		}
+		return merge.Cell{}, fmt.Errorf("%q is not a rung of the ladder %v. Add it where it belongs, or say unknown: ignore.", value.Text(), col.Rungs)
+	}
+	v.out.Replaced += replaced
+	return merge.Cell{Set: true, Value: value}, nil
+}
+
+func hasRung(c *merge.Column, v merge.Value) bool {
+	for _, r := range c.Rungs {
+		if r == v.Text() {
+			return true
+		}
+	}
+	return false
+}
+
+// parent names a row that the change needs; NULL is no parent.
+func (v *evaluation) parent(m *Mapping, p *parentRef, c *merge.Change) (merge.Parent, bool) {
+	out := merge.Parent{Table: p.table.Table.Table}
+	switch {
+	case p.exprs != nil:
+		key, ok := v.key(m, p.exprs, p.table, p.table.Config.Text+".")
+		out.Key = key
+		return out, ok
+	case p.key >= 0:
+		parts := c.Key.Parts()
+		if c.Key == "" || p.key >= len(parts) {
+			return out, false
+		}
+		return v.parentKey(m, p, m.Table.Table.Key[p.key].Name, parts[p.key])
+	case p.column < 0 || !c.Cells[p.column].Set || c.Cells[p.column].Value.IsNull():
+		return out, false
+	}
+	return v.parentKey(m, p, m.Table.Table.Columns[p.column].Name, c.Cells[p.column].Value.Text())
+}
+
+func (v *evaluation) parentKey(m *Mapping, p *parentRef, column, text string) (merge.Parent, bool) {
+	val, err := merge.ParseValue(p.table.Table.Key[0].Type, text)
+	if err != nil {
+		v.fault(m, column, "as the key of %s: %v", p.table.Config.Text, err)
+		return merge.Parent{}, false
+	}
+	return merge.Parent{Table: p.table.Table.Table, Key: merge.NewKey(val.Text())}, true
+}
+
+func timeText(t time.Time) []byte { return t.UTC().AppendFormat(nil, time.RFC3339Nano) }

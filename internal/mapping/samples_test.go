@@ -1,0 +1,118 @@
+package mapping
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/source"
+)
+
+const bookings = head + `
+tables:
+  booking:
+    name: public.booking
+    key: {ref: text}
+    columns:
+      status: text
+      invitee: text
+      start_at: timestamp
+      no_show: {type: bool, scope: no_show}
+      changed_at: {type: timestamp, merge: touch}
+    events:
+      - from: calendly
+        type: [invitee.created, invitee.canceled]
+        when: present(event.payload.tracking.utm_term)
+        key: {ref: event.payload.tracking.utm_term}
+        occupant: {id: event.payload.uri, since: event.payload.created_at}
+        version: [event.payload.updated_at, 'type == "invitee.canceled" ? 1 : 0']
+        set:
+          status: 'type == "invitee.canceled" ? "canceled" : "active"'
+          invitee: event.payload.uri
+          start_at: event.payload.scheduled_event.start_time
+      - from: calendly
+        type: "invitee_no_show.*"
+        when: present(event.payload.tracking.utm_term)
+        key: {ref: event.payload.tracking.utm_term}
+        occupant: {id: event.payload.uri, since: event.payload.created_at}
+        set: {no_show: 'type == "invitee_no_show.created"'}
+  message_status:
+    key: {message_id: text}
+    columns:
+      status:       {type: text, merge: {ladder: [sent, failed, delivered, read, played]}}
+      sent_at:      {type: timestamp, merge: min}
+      delivered_at: {type: timestamp, merge: min}
+      read_at:      {type: timestamp, merge: min}
+      error:        {type: int, scope: error}
+    events:
+      - from: whatsapp
+        type: "status.*"
+        key: {message_id: event.id}
+        set:
+          status: event.status
+          sent_at: 'type == "status.sent" ? time : unset'
+          delivered_at: 'type == "status.delivered" ? time : unset'
+          read_at: 'type == "status.read" ? time : unset'
+          error: "event.?errors[0].?code"
+`
+
+func sampleEvents(t testing.TB, p *Plan, src, name string) []*event.Event {
+	t.Helper()
+	s, _ := source.SampleNamed(name)
+	if s == nil {
+		t.Fatalf("there is no sample %s", name)
+	}
+	split, err := p.Source(src).Events(&event.Delivery{Position: 1, Source: src, Body: s.Body, Header: s.Header})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return split.Events
+}
+
+func TestSamples(t *testing.T) {
+	p := compiled(t, bookings)
+	got := map[string][]string{}
+	for _, name := range []string{"calendly/reschedule.new.invitee.created", "calendly/reschedule.old.invitee.canceled", "whatsapp/status.failed", "whatsapp/status.sent"} {
+		src, _, _ := strings.Cut(name, "/")
+		for _, e := range sampleEvents(t, p, src, name) {
+			got[name] = append(got[name], lines(p.Map(e, "db"))...)
+		}
+	}
+	want := map[string][]string{}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func BenchmarkMap(b *testing.B) {
+	p := compiled(b, bookings)
+	for _, name := range []string{"calendly/reschedule.new.invitee.created", "whatsapp/status.failed"} {
+		src, _, _ := strings.Cut(name, "/")
+		s, _ := source.SampleNamed(name)
+		b.Run("split and map "+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				split, err := p.Source(src).Events(&event.Delivery{Position: 1, Source: src, Body: s.Body, Header: s.Header})
+				if err != nil {
+					b.Fatal(err)
+				}
+				for _, e := range split.Events {
+					if out := p.Map(e, "db"); len(out.Changes) != 1 {
+						b.Fatal(lines(out))
+					}
+				}
+			}
+		})
+		b.Run("map again "+name, func(b *testing.B) {
+			e := sampleEvents(b, p, src, name)[0]
+			b.ReportAllocs()
+			for b.Loop() {
+				if out := p.Map(e, "db"); len(out.Changes) != 1 {
+					b.Fatal(lines(out))
+				}
+			}
+		})
+	}
+}
