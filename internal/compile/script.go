@@ -26,7 +26,7 @@ func Script(d Dialect, t *sink.Table, have Schemas) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "-- Table %s for %s. Versions are text and compared as bytes; NULL is older than all.\n", t.Name, d)
 	if d == SQLite {
-		fmt.Fprintf(&b, "-- Each statement is for one row. %s(a, b) compares decimals: it is below, at or above 0 as a is less than,\n-- equal to or greater than b. Hookfold registers it; in your own code, register one too.\n", DecimalFunction)
+		b.WriteString("-- Each statement is for one row.\n")
 	} else {
 		b.WriteString("-- Each statement is for a batch: a parameter is an array with one element per row. No key may come twice in a batch.\n")
 	}
@@ -82,7 +82,7 @@ func Script(d Dialect, t *sink.Table, have Schemas) (string, error) {
 		show("Which rows are there, locked:", s.Lock)
 		show("Insert those that are not:", s.Stub)
 		show("Join those that are:", s.Beside.Join)
-		return b.String(), nil
+		return withDecimal(b.String()), nil
 	}
 	what := "Join rows into the table:"
 	if t.Occupied {
@@ -90,7 +90,15 @@ func Script(d Dialect, t *sink.Table, have Schemas) (string, error) {
 	}
 	show(what, s.Upsert)
 	show("Join into rows that are there, and insert none:", s.Update)
-	return b.String(), nil
+	return withDecimal(b.String()), nil
+}
+
+// withDecimal explains the function that compares decimals, where it is used.
+func withDecimal(script string) string {
+	if !strings.Contains(script, DecimalFunction+"(") {
+		return script
+	}
+	return strings.Replace(script, "\n", "\n-- "+DecimalFunction+"(a, b) compares decimals: it is below, at or above 0 as a is less than, equal to or\n-- greater than b. Hookfold registers it; your own code has to register one too.\n", 1)
 }
 
 func showVersions(b *strings.Builder, x *BesideStatements) {

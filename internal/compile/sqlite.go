@@ -108,7 +108,10 @@ func (sqlite) excluded(exprs []string, _ []Param) string {
 }
 
 func (sqlite) lock(table, on string, firsts []string, _ []Param) string {
-	return fmt.Sprintf("select %s from %s as t where %s", strings.Join(append([]string{"1"}, firsts...), ", "), table, on)
+	if len(firsts) == 0 {
+		firsts = []string{"1"}
+	}
+	return fmt.Sprintf("select %s from %s as t where %s", strings.Join(firsts, ", "), table, on)
 }
 
 func (sqlite) records(p *projection) string {

@@ -141,8 +141,9 @@ where t.tenant = excluded.tenant and t."no" = excluded."no"
 ==== sqlite
 
 -- Table every_rule for sqlite. Versions are text and compared as bytes; NULL is older than all.
--- Each statement is for one row. hookfold_decimal(a, b) compares decimals: it is below, at or above 0 as a is less than,
--- equal to or greater than b. Hookfold registers it; in your own code, register one too.
+-- hookfold_decimal(a, b) compares decimals: it is below, at or above 0 as a is less than, equal to or
+-- greater than b. Hookfold registers it; your own code has to register one too.
+-- Each statement is for one row.
 
 -- What has to be there:
 create table every_rule (
@@ -177,7 +178,7 @@ update hookfold_versions set versions = ?3 where table_name = ?1 and key = ?2;
 -- Which rows are there, locked:
 --   ?1 tenant: key, text
 --   ?2 no: key, int
-select 1, t.origin is null from every_rule as t where t.tenant = ?1 and t."no" = ?2;
+select t.origin is null from every_rule as t where t.tenant = ?1 and t."no" = ?2;
 
 -- Insert those that are not:
 --   ?1 tenant: key, text

@@ -52,8 +52,7 @@ where t.id = excluded.id
 ==== sqlite
 
 -- Table payment for sqlite. Versions are text and compared as bytes; NULL is older than all.
--- Each statement is for one row. hookfold_decimal(a, b) compares decimals: it is below, at or above 0 as a is less than,
--- equal to or greater than b. Hookfold registers it; in your own code, register one too.
+-- Each statement is for one row.
 
 -- What has to be there:
 create table payment (
