@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -53,6 +54,30 @@ func TestPresetsDoNotShare(t *testing.T) {
 	p.Types[0], p.Samples[0].Body[0], p.Doc = "x", 'x', ""
 	if q := source.PresetNamed("calendly"); q.Types[0] == "x" || q.Samples[0].Body[0] == 'x' || q.Doc == "" {
 		t.Error("a change to a preset shows in the next one")
+	}
+}
+
+func TestSourcesAreSafeForConcurrentUse(t *testing.T) {
+	now := time.Unix(signedAt, 0)
+	for name, o := range signable() {
+		preset, _, _ := strings.Cut(name, "/")
+		s := open(t, preset, o)
+		body := []byte(`{"object":"event","event":"x","type":"x","table":"x"}`)
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				r := &source.Request{Method: "GET", Header: http.Header{}, Body: body, Query: "hub.mode=subscribe"}
+				if err := s.(source.Signer).Sign(r.Header, body, now); err != nil {
+					t.Error(err)
+				}
+				if err := s.Verify(r, now); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				s.Handshake(r, now)
+				s.Split(&event.Delivery{Header: r.Header, Body: body})
+			})
+		}
+		all.Wait()
 	}
 }
 

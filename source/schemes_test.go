@@ -246,6 +246,7 @@ func TestNewSaysWhatIsMissing(t *testing.T) {
 		{"supabase without secret", "supabase", source.Options{}, "secrets is missing: give the secret that the webhook sends"},
 		{"standard-webhooks without secret", "standard-webhooks", source.Options{}, "secrets is missing: give the signing secret of the endpoint (whsec_…), or the sender's public key"},
 		{"empty secret", "stripe", source.Options{Secrets: secrets("a", "")}, "secrets[1] is empty"},
+		{"API key of Stripe", "stripe", source.Options{Secrets: secrets("sk_test_x")}, "secrets[0] begins with sk_: it is an API key"},
 		{"line break at the end", "stripe", source.Options{Secrets: secrets("a\n")}, "secrets[0] begins or ends with white space"},
 		{"empty webhook key", "standard-webhooks", source.Options{Secrets: secrets("whsec_")}, "secrets[0] has nothing after its prefix"},
 		{"webhook key of no base64", "standard-webhooks", source.Options{Secrets: secrets("whsec_not-base64!")}, "secrets[0] is not base64 after its prefix"},

@@ -2,6 +2,8 @@ package source
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hookfold/hookfold/event"
@@ -26,7 +28,7 @@ Sent in no order, for up to three days, each retry with its old snapshot.`,
 		Samples:     samples("stripe"),
 		Host:        "api.stripe.com",
 		New: func(o Options) (Source, error) {
-			ring, err := newKeyring(o.Secrets, "the signing secret of the endpoint (whsec_…)", textKey)
+			ring, err := newKeyring(o.Secrets, "the signing secret of the endpoint (whsec_…)", stripeKey)
 			return build(&pairs{
 				header: "Stripe-Signature", ring: ring, tolerance: tolerance(o.Tolerance, fiveMinutes),
 				missing: "Does the request come from Stripe, and does every proxy pass its headers on?",
@@ -34,6 +36,17 @@ Sent in no order, for up to three days, each retry with its old snapshot.`,
 			}, err, built{options: o, split: splitStripe(o.Zone)})
 		},
 	}
+}
+
+// stripeKey reads a signing secret, whose text is the key, and refuses the API
+// keys that stand beside it in the dashboard.
+func stripeKey(text string) ([]byte, error) {
+	for _, prefix := range []string{"sk_", "rk_", "pk_"} {
+		if strings.HasPrefix(text, prefix) {
+			return nil, fmt.Errorf("begins with %s: it is an API key, not the signing secret of the endpoint (whsec_…)", prefix)
+		}
+	}
+	return []byte(text), nil
 }
 
 func splitStripe(zone *time.Location) func(*event.Delivery, event.JSON) ([]*event.Event, error) {
