@@ -220,6 +220,9 @@ func (c *compiler) mapping(t *Table, place int, m *config.Mapping) {
 	c.version(out, m)
 	c.assignments(out, m)
 	c.parents(out)
+	for r := range Registers(t.Table.Table) {
+		out.versioned = out.versioned || out.Feeds(r)
+	}
 	out.broken = slices.ContainsFunc(c.problems.List[before:], func(p config.Problem) bool { return p.Severity == config.Error })
 	out.readable()
 	t.Mappings = append(t.Mappings, out)

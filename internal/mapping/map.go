@@ -64,6 +64,16 @@ func (p *Plan) Map(e *event.Event, target string) Outcome {
 	return out
 }
 
+// Try maps one event by one mapping whose types take it. It tells what is at
+// fault, and whether the mapping's condition lets the event through.
+func (m *Mapping) Try(e *event.Event) (faults []Fault, wanted bool) {
+	var out Outcome
+	v := &evaluation{results: make([]evaluated, m.Source.slots)}
+	v.begin(m.Source, e, &out)
+	v.mapping(m, "")
+	return out.Faults, out.Wanted
+}
+
 func (v *evaluation) begin(s *Source, e *event.Event, out *Outcome) {
 	v.input.Reset(e, s.Config.Zone)
 	v.input.ReadBody = s.readBody
@@ -119,7 +129,7 @@ func (v *evaluation) change(m *Mapping) *merge.Change {
 	if m.OccupantID != nil {
 		c.Occupant = v.occupant(m)
 	}
-	if t.Versioned() {
+	if m.versioned {
 		c.Version = v.version(m)
 	}
 	c.Cells = v.cells(m)

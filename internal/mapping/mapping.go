@@ -31,7 +31,13 @@ type Mapping struct {
 	name    []byte
 	reads   expr.Names // beside the event's body
 	broken  bool
+	// versioned says that it sets a column that needs a version.
+	versioned bool
 }
+
+// Versioned tells whether the mapping sets a column that needs a version. If it
+// does not, its changes have none.
+func (m *Mapping) Versioned() bool { return m.versioned }
 
 // Assignment is what a mapping says about one column.
 type Assignment struct {

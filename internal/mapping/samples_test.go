@@ -80,7 +80,16 @@ func TestSamples(t *testing.T) {
 			got[name] = append(got[name], lines(p.Map(e, "db"))...)
 		}
 	}
-	want := map[string][]string{}
+	const (
+		old = "https://api.calendly.com/scheduled_events/5b0f6c3e-8a1d-4e7b-9c52-1d3f5a7b9c01/invitees/a2d4f6b8-1c3e-4a5b-8d7f-9e0b1c2d3e01"
+		new = "https://api.calendly.com/scheduled_events/5b0f6c3e-8a1d-4e7b-9c52-1d3f5a7b9c02/invitees/a2d4f6b8-1c3e-4a5b-8d7f-9e0b1c2d3e02"
+	)
+	want := map[string][]string{
+		"calendly/reschedule.new.invitee.created":  {"booking ref=lead_48213: status=active invitee=" + new + " start_at=2026-09-23T13:00:00.000000Z @2026-09-16T13:45:07.512904Z/0 of " + new},
+		"calendly/reschedule.old.invitee.canceled": {"booking ref=lead_48213: status=canceled invitee=" + old + " start_at=2026-09-21T08:00:00.000000Z @2026-09-16T13:45:07.64812Z/1 of " + old},
+		"whatsapp/status.failed":                   {"message_status message_id=wamid.HBgLMTU1NTAxMjM0NTYVAgARGBJBQUFBMDAwMDAwMDAwMDAwMDIA: status=failed error=131026 @2026-09-10T00:26:43Z"},
+		"whatsapp/status.sent":                     {"message_status message_id=wamid.HBgLMTU1NTAxMjM0NTYVAgARGBJBQUFBMDAwMDAwMDAwMDAwMDEA: status=sent sent_at=2026-09-10T00:26:40.000000Z @2026-09-10T00:26:40Z"},
+	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
