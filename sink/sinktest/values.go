@@ -78,6 +78,9 @@ func exactType(t *testing.T, e Engine, typeName string, values []string, keyed b
 	for _, c := range all {
 		keys = append(keys, c.Key)
 	}
+	if keyed && typ.Kind == merge.Bool {
+		return // both of them are there: no key is absent
+	}
 	live, err := s.Read(t.Context(), table, append(keys, absent(typ, keyed)))
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +107,7 @@ func absent(typ merge.Type, keyed bool) merge.Key {
 			return merge.Key(v)
 		}
 	}
-	return "true" // both bools are there: asks for one of them again
+	panic("sinktest: no absent key of this type")
 }
 
 func compositeKeys(t *testing.T, e Engine) {
