@@ -30,13 +30,13 @@ func (l *loader) cross(c *Config) {
 func (l *loader) crossTarget(c *Config, t *Table) {
 	switch n := t.Target; {
 	case n.Text != "" && c.TargetNamed(n.Text) == nil:
-		if !l.Touches("targets") {
-			l.report(n.Pos, n.Path, "`%s` is not a target.%s", show(n.Text), didYouMean(n.Text, namesOf(c.Targets)))
+		if !l.reportedAt("targets") {
+			l.report(n.Pos, n.Path, "`%s` is not a target.%s", l.shown(n), didYouMean(n.Text, namesOf(c.Targets)))
 		}
 	case n.Text != "" || l.Touches(t.Path+".target"):
 	case len(c.Targets) == 1:
 		t.Target = c.Targets[0].Name
-	case l.Touches("targets"):
+	case len(c.Targets) == 0 && l.Touches("targets"):
 	case len(c.Targets) == 0:
 		l.report(t.Pos, t.Path, "needs a target, and there is none. Add targets: {db: {url: \"${DATABASE_URL}\"}}.")
 	default:
@@ -51,7 +51,7 @@ func (l *loader) crossNames(c *Config) {
 	for _, t := range c.Tables {
 		p := place{t.Target.Text, t.Physical.Text}
 		if first, ok := seen[p]; ok {
-			l.report(t.Physical.Pos, t.Physical.Path, "%s is the table of %s (line %d) already. One table of the database is one table here: put all its events there.", show(t.Physical.Text), first.Text, first.Pos.Line)
+			l.report(t.Physical.Pos, t.Physical.Path, "%s is the table of %s (line %d) already. One table of the database is one table here: put all its events there.", l.shown(t.Physical), first.Text, first.Pos.Line)
 			continue
 		}
 		seen[p] = t
@@ -122,12 +122,12 @@ func versionColumn(t *Table, c *Column) string {
 		return c.Text + "__first"
 	case c.Rule != merge.Latest:
 		return ""
-	case c.Scope.Text != "" && c.Scope.Text != merge.RowScope:
-		return c.Scope.Text + "_version"
-	case t.VersionsPerColumn:
+	case c.Scope.Text == merge.RowScope || c.Scope.Text == "" && !t.VersionsPerColumn:
+		return ""
+	case c.Scope.Text == "":
 		return c.Text + "_version"
 	}
-	return ""
+	return c.Scope.Text + "_version"
 }
 
 // ownColumns returns the columns that Hookfold itself keeps in a table, in lower
@@ -152,7 +152,7 @@ func ownColumns(t *Table) map[string]string {
 
 func (l *loader) crossMapping(c *Config, t *Table, m *Mapping) {
 	if m.From.Text != "" && c.SourceNamed(m.From.Text) == nil && !l.reportedAt("sources") {
-		l.report(m.From.Pos, m.From.Path, "`%s` is not a source.%s", show(m.From.Text), didYouMean(m.From.Text, namesOf(c.Sources)))
+		l.report(m.From.Pos, m.From.Path, "`%s` is not a source.%s", l.shown(m.From), didYouMean(m.From.Text, namesOf(c.Sources)))
 	}
 	l.crossKey(t.Text, t.Key, m.Key, m.Pos, m.Path+".key", t.Path+".key")
 	if l.reportedAt(t.Path + ".columns") {

@@ -80,7 +80,7 @@ func Load(path string, o Options) (*Config, *Problems) {
 // with these; Problems.Touches tells which parts already have one. Only a config
 // whose Problems.Err is nil may be run.
 func Parse(name string, data []byte, o Options) (*Config, *Problems) {
-	l := &loader{Problems: &Problems{File: name}, o: o.withDefaults(), bad: map[*yaml.Node]bool{}, mended: map[Pos]bool{}}
+	l := &loader{Problems: &Problems{File: name}, o: o.withDefaults(), bad: map[*yaml.Node]bool{}, mended: map[Pos]bool{}, expanded: map[Pos]string{}}
 	defer l.Sort()
 	root := l.syntax(data)
 	if root == nil {
@@ -120,6 +120,9 @@ type loader struct {
 	// mended are the places of values that have got those quotes: what is wrong
 	// with them has been said.
 	mended map[Pos]bool
+	// expanded are texts as they stand in the file, where that is not what they
+	// have become.
+	expanded map[Pos]string
 }
 
 // report adds an error, once per place and text, up to a bound.

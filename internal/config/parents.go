@@ -31,7 +31,7 @@ func (l *loader) crossReferences(c *Config, t *Table) {
 		switch {
 		case parent == nil && l.reportedAt("tables"):
 		case parent == nil:
-			l.report(r.Table.Pos, r.Table.Path, "`%s` is not a table of this config.%s", show(r.Table.Text), didYouMean(r.Table.Text, namesOf(c.Tables)))
+			l.report(r.Table.Pos, r.Table.Path, "`%s` is not a table of this config.%s", l.shown(r.Table), didYouMean(r.Table.Text, namesOf(c.Tables)))
 		case parent.Target.Text != t.Target.Text && parent.Target.Text != "" && t.Target.Text != "":
 			l.report(r.Table.Pos, r.Table.Path, "%s is in target %s, and %s in %s: a row and its parent are written in one transaction, so they have to be in one database.", parent.Text, parent.Target.Text, t.Text, t.Target.Text)
 		case len(r.Key) > 0:

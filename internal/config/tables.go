@@ -6,6 +6,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/hookfold/hookfold/merge"
 )
 
@@ -241,7 +243,7 @@ func readType(v value, c *Column) {
 	if hint != "" {
 		hint = " Did you mean " + hint + "?"
 	}
-	v.fail("%v.%s", err, hint)
+	v.fail("%s.%s", strings.Replace(err.Error(), s, show(v.node.Value), 1), hint)
 }
 
 func readMerge(v value, c *Column) {
@@ -314,13 +316,11 @@ func readReferences(v value, c *Column) {
 		r.Table, _ = v.name("the name of a table")
 		return
 	}
-	missing := r.Missing
-	got := referenceKeys().read(v, r)
-	if m, ok := got["missing"]; ok && missing != "" {
-		m.fail("is given twice: here and beside references. Keep one.")
-	}
-	if r.Missing == "" {
-		r.Missing = missing
+	beside := r.Missing
+	if got := referenceKeys().read(v, r); got != nil {
+		if _, ok := got["missing"]; !ok {
+			r.Missing = beside
+		}
 	}
 }
 
@@ -355,6 +355,8 @@ func checkReference(c *Column, got map[string]value) {
 	case said && !has:
 		missing.fail("belongs to references:, which is not there.")
 		c.References = nil
+	case said && slices.ContainsFunc(at.node.Content, func(n *yaml.Node) bool { return n.Value == "missing" }):
+		missing.fail("is given twice: here and under references. Keep one.")
 	case has && c.References.Missing == "":
 		at.fail("missing: wait is what a reference does by itself, and %s %s", notYet, untilWait)
 	}

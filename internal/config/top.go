@@ -46,7 +46,12 @@ func configKeys() section[Config] {
 			{name: "journal", form: "a URL, or a map", def: "`" + defaultJournal + "`", doc: "Where deliveries are kept, from before they are answered.",
 				read: readJournal},
 			{name: "sources", form: "names and sources", needed: `sources: {shop: {preset: http, verify: bearer, secrets: ["${SHOP_SECRET}"]}}`, doc: "Who sends webhooks.",
-				read: func(v value, c *Config) { readNamed(v, "source", "sources by name", &c.Sources, readSource) }},
+				read: func(v value, c *Config) {
+					readNamed(v, "source", "sources by name", &c.Sources, readSource)
+					if v.isMap() && len(v.node.Content) == 0 {
+						v.fail("is empty: nothing could come in. Name a source.")
+					}
+				}},
 			{name: "targets", form: "names and targets", def: "none", doc: "The databases that rows go to.",
 				read: func(v value, c *Config) { readNamed(v, "target", "targets by name", &c.Targets, readTarget) }},
 			{name: "tables", form: "names and tables", def: "none", doc: "What becomes of the events. Without any, deliveries are only kept.",

@@ -292,9 +292,21 @@ func (v value) text(want string) (string, bool) {
 	case strings.ContainsRune(s, 0):
 		v.fail("holds a NUL character, which no name, address or secret may have.")
 	default:
+		if s != raw {
+			v.l.expanded[v.pos()] = raw
+		}
 		return s, true
 	}
 	return "", false
+}
+
+// shown renders a name for a message as it stands in the file: what the
+// environment has put in its place is not shown.
+func (l *loader) shown(n Name) string {
+	if raw, ok := l.expanded[n.Pos]; ok {
+		return show(raw)
+	}
+	return show(n.Text)
 }
 
 // name returns a text with its place.
