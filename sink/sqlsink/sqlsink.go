@@ -200,7 +200,7 @@ func operator(format string, args ...any) *sink.Error {
 	return &sink.Error{Action: sink.Retry, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
-const tries = 6 // of one batch inside Apply, when writers got into each other's way
+const tries = 8 // of one batch inside Apply, when writers got into each other's way
 
 // Apply is sink.Sink's.
 func (s *sqlSink) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error) {
