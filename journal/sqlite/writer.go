@@ -16,8 +16,8 @@ const (
 	maxCommit = 8 << 20   // bytes of deliveries in one transaction
 	maxBlock  = 512 << 10 // bytes of deliveries in one block, unless it is one delivery
 
-	tryAgainAfter = 100 * time.Millisecond // at the earliest, when somebody asks
-	tryAgainEvery = time.Second            // when nobody asks
+	tryAgainAfter = 10 * time.Millisecond // at the earliest, when somebody asks
+	tryAgainEvery = time.Second           // when nobody asks
 )
 
 // writer is the goroutine that writes. Its fields are its own.
