@@ -1,0 +1,332 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/internal/mapping"
+	"github.com/hookfold/hookfold/journal"
+	"github.com/hookfold/hookfold/journal/sqlite"
+	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// The tables of the tests: an item may name a user as its parent.
+var (
+	userTable = &sink.Table{Name: "user", Table: merge.NewTable(merge.Table{
+		Name: "user", Key: []merge.KeyColumn{{Name: "id"}}, Columns: []merge.Column{{Name: "name", Rule: merge.Latest, Scope: merge.RowScope}},
+	})}
+	itemTable = &sink.Table{Name: "item", Table: merge.NewTable(merge.Table{
+		Name: "item", Key: []merge.KeyColumn{{Name: "id"}},
+		Columns: []merge.Column{
+			{Name: "value", Rule: merge.Latest, Scope: merge.RowScope},
+			{Name: "top", Type: merge.Type{Kind: merge.Int}, Rule: merge.Max},
+		},
+	})}
+	tables = []*sink.Table{userTable, itemTable}
+)
+
+// events splits a body that is an event or a list of events.
+func events(d *event.Delivery) (*mapping.Split, error) {
+	body, err := event.ParseJSON(d.Body)
+	if err != nil {
+		return nil, err
+	}
+	list := []event.JSON{body}
+	if body.Kind() == event.Array {
+		list = nil
+		for i := range body.Len() {
+			list = append(list, body.At(i))
+		}
+	}
+	s := &mapping.Split{}
+	for i, b := range list {
+		s.Events = append(s.Events, &event.Event{
+			Delivery: d, Index: i, ID: b.Get("event").Text(), Type: b.Get("type").Text(), Body: b, FirstReceived: d.Received,
+		})
+	}
+	return s, nil
+}
+
+// mapEvent maps {"id":"a","at":1,"value":"x","top":2,"user":"u"}, or
+// {"user":"u","name":"n"}. An id of "fault" cannot be mapped, one of "panic"
+// panics, and the type "other" is wanted by nobody.
+func mapEvent(e *event.Event) mapping.Outcome {
+	text := func(name string) (merge.Cell, bool) {
+		s, ok := e.Body.Get(name).Scalar()
+		if !ok {
+			return merge.Cell{}, false
+		}
+		v, err := merge.ParseValue(merge.Type{}, s)
+		if err != nil {
+			panic(err)
+		}
+		return merge.Cell{Set: true, Value: v}, true
+	}
+	if e.Type == "other" {
+		return mapping.Outcome{}
+	}
+	at, _ := strconv.ParseInt(e.Body.Get("at").Digits(), 10, 64)
+	version := merge.NewVersion([]merge.Component{merge.IntOf(at)}, merge.Write, e.Body.Raw())
+	out := mapping.Outcome{Wanted: true}
+	id, user := e.Body.Get("id").Text(), e.Body.Get("user").Text()
+	switch id {
+	case "fault":
+		out.Faults = append(out.Faults, mapping.Fault{Table: "item", Reason: "key id is null (event.id). Events without a key belong in a when:."})
+		return out
+	case "panic":
+		panic("by the test")
+	case "":
+		c := &merge.Change{Table: userTable.Table, From: e.Ref(), Key: merge.NewKey(user), Version: version, Cells: make([]merge.Cell, 1)}
+		c.Cells[0], _ = text("name")
+		out.Changes = append(out.Changes, c)
+		return out
+	}
+	c := &merge.Change{Table: itemTable.Table, From: e.Ref(), Key: merge.NewKey(id), Version: version, Cells: make([]merge.Cell, 2)}
+	c.Cells[0], _ = text("value")
+	c.Cells[1], _ = text("top")
+	if user != "" {
+		c.Parents = []merge.Parent{{Table: userTable.Table, Key: merge.NewKey(user)}}
+	}
+	if e.Type == "wait" {
+		c.IfMissing = merge.Wait
+	}
+	out.Changes = append(out.Changes, c)
+	return out
+}
+
+// memory is a sink that keeps rows and fails as it is told.
+type memory struct {
+	mu    sync.Mutex
+	rows  map[string]*merge.Row
+	tries int
+	// fail, if it gives an error, fails a batch.
+	fail func(b *sink.Batch) error
+	// after is called when a batch is in, and its error is Apply's.
+	after func() error
+	live  map[string]*sink.Live
+	ping  error
+}
+
+func newMemory() *memory {
+	return &memory{rows: map[string]*merge.Row{}, live: map[string]*sink.Live{}}
+}
+
+func (m *memory) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tries++
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if m.fail != nil {
+		if err := m.fail(b); err != nil {
+			return nil, err
+		}
+	}
+	next, res := maps.Clone(m.rows), &sink.Result{}
+	for _, g := range b.Groups {
+		for _, row := range g.Rows {
+			k := g.Table.Name + " " + string(row.Key)
+			have := next[k]
+			if have == nil && row.IfMissing == merge.Wait {
+				res.Absent = append(res.Absent, sink.RowRef{Table: g.Table, Row: row})
+				continue
+			}
+			if have != nil {
+				row = merge.Join(g.Table.Table, have, row)
+			}
+			next[k] = row
+			res.Written++
+		}
+	}
+	m.rows = next
+	if m.after != nil {
+		return res, m.after()
+	}
+	return res, nil
+}
+
+func (m *memory) Inspect(_ context.Context, t *sink.Table) (*sink.Live, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ping != nil {
+		return nil, m.ping
+	}
+	if l := m.live[t.Name]; l != nil {
+		return l, nil
+	}
+	return &sink.Live{Exists: true}, nil
+}
+
+func (m *memory) Ping(context.Context) error { m.mu.Lock(); defer m.mu.Unlock(); return m.ping }
+
+func (m *memory) set(f func()) { m.mu.Lock(); defer m.mu.Unlock(); f() }
+
+// show gives the rows as "item a" → "x/2".
+func (m *memory) show() map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := map[string]string{}
+	for k, r := range m.rows {
+		s := ""
+		for i, c := range r.Cells {
+			if i > 0 {
+				s += "/"
+			}
+			s += c.Value.Text()
+		}
+		out[k] = s
+	}
+	return out
+}
+
+func rowNamed(b *sink.Batch, table, id string) (sink.RowRef, bool) {
+	for _, g := range b.Groups {
+		for _, r := range g.Rows {
+			if g.Table.Name == table && string(r.Key) == id {
+				return sink.RowRef{Table: g.Table, Row: r}, true
+			}
+		}
+	}
+	return sink.RowRef{}, false
+}
+
+var errDown = &sink.Error{Action: sink.Retry, Message: "connection refused"}
+
+type rig struct {
+	*testing.T
+	journal *sqlite.Journal
+	sink    *memory
+	runner  *Runner
+	options Options
+	log     *syncBuffer
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+func (s *syncBuffer) String() string { s.mu.Lock(); defer s.mu.Unlock(); return s.b.String() }
+
+// newRig makes a runner over a journal in a file; start sets it going. At the
+// end of the test everything is closed.
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	j, err := sqlite.Open(filepath.Join(t.TempDir(), "j.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{T: t, journal: j, sink: newMemory(), log: &syncBuffer{}}
+	r.options = Options{
+		Target: "db", Journal: j, Sink: r.sink, Map: mapEvent, Tables: tables,
+		Sources: map[string]Source{"shop": {Events: events, NeedsFirstReceipt: true}},
+		Log:     slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelInfo})),
+	}
+	t.Cleanup(func() {
+		r.stop()
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func (r *rig) start() {
+	r.Helper()
+	r.runner = New(r.options)
+	if err := r.runner.Start(context.Background()); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) stop() {
+	r.Helper()
+	if r.runner == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := r.runner.Stop(ctx); err != nil {
+		r.Error(err)
+	}
+}
+
+func (r *rig) send(bodies ...string) {
+	r.Helper()
+	for _, b := range bodies {
+		if err := r.journal.Append(context.Background(), &event.Delivery{Source: "shop", Body: []byte(b), Received: time.Now().UTC()}); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+// settle waits until nothing is pending.
+func (r *rig) settle() {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for tick := time.NewTicker(2 * time.Millisecond); ; {
+		n, _, err := r.runner.Lag(ctx)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if n == 0 {
+			tick.Stop()
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			r.Fatalf("%d deliveries still pending; the log says:\n%s", n, r.log)
+		}
+	}
+}
+
+func (r *rig) entries(state journal.State) []journal.Entry {
+	r.Helper()
+	es, err := r.journal.Entries(context.Background(), journal.Filter{Consumer: "db", State: state})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return es
+}
+
+// lines are the entries of a state as a person reads them.
+func (r *rig) lines(state journal.State) []string {
+	var out []string
+	for _, e := range r.entries(state) {
+		out = append(out, Line(e, e.Since))
+	}
+	return out
+}
+
+func numbered(n int, f string) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprintf(f, i)
+	}
+	return out
+}
+
+var errTest = errors.New("by the test")

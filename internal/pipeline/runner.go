@@ -1,0 +1,331 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hookfold/hookfold/journal"
+	"github.com/hookfold/hookfold/merge"
+)
+
+// Runner takes the deliveries of a journal to one target. Three goroutines do
+// it: one leases and maps the next batch while another writes the batch before
+// it, and a third tries events again that are due.
+type Runner struct {
+	o     Options
+	rank  map[*merge.Table]int // place in o.Tables
+	lives lives
+	log   *calm
+
+	health   health
+	waits    *waits
+	stubborn atomic.Bool // the last batch failed though the target answered
+
+	mu    sync.Mutex
+	stats Stats
+
+	begin, end sync.Once
+	started    error
+	consumer   journal.Consumer
+	stopping   chan struct{} // closed when Stop begins
+	taking     context.Context
+	stopTaking context.CancelFunc
+	working    context.Context
+	abandon    context.CancelFunc
+	loops      sync.WaitGroup
+	passes     chan chan struct{} // asks the third goroutine for a pass
+}
+
+// New returns a runner; Start sets it going.
+func New(o Options) *Runner {
+	o = o.withDefaults()
+	r := &Runner{
+		o: o, rank: make(map[*merge.Table]int, len(o.Tables)), log: newCalm(o.Log, o.Now),
+		health: health{now: o.Now}, waits: newWaits(),
+		stopping: make(chan struct{}), passes: make(chan chan struct{}),
+	}
+	for i, t := range o.Tables {
+		r.rank[t.Table] = i
+	}
+	r.lives.of = make([]known, len(o.Tables))
+	r.taking, r.stopTaking = context.WithCancel(context.Background())
+	r.working, r.abandon = context.WithCancel(context.Background())
+	return r
+}
+
+// Start opens the consumer and begins to work; ctx bounds only the opening.
+// Calling it again gives the first call's result.
+func (r *Runner) Start(ctx context.Context) error {
+	r.begin.Do(func() { r.started = r.start(ctx) })
+	return r.started
+}
+
+func (r *Runner) start(ctx context.Context) error {
+	select {
+	case <-r.stopping:
+		return ErrStopped
+	default:
+	}
+	waiting, err := r.o.Journal.Entries(ctx, journal.Filter{Consumer: r.o.Target, State: journal.Waiting, Limit: maxWaits})
+	if err != nil {
+		return fmt.Errorf("start target %s: %w", r.o.Target, err)
+	}
+	r.waits.note(nil, waiting)
+	if r.consumer, err = r.o.Journal.Consumer(ctx, r.o.Target); err != nil {
+		return fmt.Errorf("start target %s: %w", r.o.Target, err)
+	}
+	mapped := make(chan *work)
+	r.loops.Go(func() { r.take(mapped) })
+	r.loops.Go(func() {
+		for w := range mapped {
+			r.finish(w)
+		}
+	})
+	r.loops.Go(r.again)
+	return nil
+}
+
+// Stop ends taking, finishes the batches in hand, and closes the consumer. A
+// batch whose target is down is given back to the journal. When ctx ends, what
+// is in hand is given back too. It may be called again, and before Start.
+func (r *Runner) Stop(ctx context.Context) error {
+	r.begin.Do(func() { r.started = ErrStopped })
+	var err error
+	r.end.Do(func() {
+		close(r.stopping)
+		r.stopTaking()
+		release := context.AfterFunc(ctx, r.abandon)
+		r.loops.Wait()
+		release()
+		r.abandon()
+		if r.consumer != nil {
+			err = r.consumer.Close()
+		}
+	})
+	return err
+}
+
+// take leases and maps batches, one ahead of the writing.
+func (r *Runner) take(out chan<- *work) {
+	defer close(out)
+	for {
+		var b *journal.Batch
+		err := r.persist(r.working, "read the journal", func(context.Context) error {
+			var err error
+			b, err = r.consumer.Next(r.taking, r.o.Limit)
+			if r.taking.Err() != nil {
+				err = ErrStopped
+			}
+			return err
+		})
+		if err != nil {
+			if b != nil {
+				r.consumer.Release(b)
+			}
+			return
+		}
+		w, err := r.prepare(r.working, b, false)
+		if err != nil {
+			r.consumer.Release(b)
+			return
+		}
+		out <- w
+	}
+}
+
+// finish writes a batch and records what became of it.
+func (r *Runner) finish(w *work) {
+	if err := r.land(r.working, w); err != nil {
+		r.consumer.Release(w.batch)
+		return
+	}
+	entries := r.entries(w, r.o.Now(), rand.Float64)
+	err := r.persist(r.working, "record what became of a batch", func(ctx context.Context) error {
+		return r.consumer.Done(ctx, w.batch, entries)
+	})
+	if err != nil {
+		r.consumer.Release(w.batch)
+		return
+	}
+	r.waits.note(nil, entries)
+	r.tell(w, entries)
+}
+
+// tell counts and logs a batch that is done.
+func (r *Runner) tell(w *work, entries []journal.Entry) {
+	now := r.o.Now()
+	for _, e := range entries {
+		level, kind := slog.LevelWarn, "dead"
+		if e.State == journal.Waiting {
+			level, kind = slog.LevelInfo, "wait"
+		}
+		if e.Attempts > 1 && e.State == journal.Waiting {
+			continue // told when it began to wait
+		}
+		if leftOut, ok := r.log.may(kind, level); ok {
+			var args []any
+			if leftOut > 0 {
+				args = []any{"left_out", leftOut}
+			}
+			r.o.Log.Log(context.Background(), level, Line(e, now), args...)
+		}
+	}
+	r.mu.Lock()
+	r.stats = r.stats.Plus(w.stats)
+	r.mu.Unlock()
+	if r.o.Observer != nil {
+		r.o.Observer.Batch(r.o.Target, Report{Stats: w.stats, Skips: w.skips, Took: now.Sub(w.started)})
+	}
+}
+
+// wakePause keeps events that wake each other from taking all the time there
+// is.
+const wakePause = 200 * time.Millisecond
+
+// again tries events that are due: when their time has come, when a row that
+// they are about was written, or when it is asked for a pass.
+func (r *Runner) again() {
+	poll := time.NewTicker(r.o.Poll)
+	defer poll.Stop()
+	for {
+		var asked chan struct{}
+		woken := false
+		select {
+		case <-r.stopping:
+			return
+		case <-poll.C:
+		case asked = <-r.passes:
+		case <-r.waits.wake:
+			woken = true
+		}
+		r.rouse()
+		r.due()
+		if asked != nil {
+			close(asked)
+		}
+		if woken && !r.pause(wakePause) {
+			return
+		}
+	}
+}
+
+// rouse makes the events due that were woken.
+func (r *Runner) rouse() {
+	for _, ref := range r.waits.take() {
+		err := r.persist(r.working, "wake an event", func(ctx context.Context) error {
+			_, err := r.o.Journal.Retry(ctx, journal.Filter{
+				Consumer: r.o.Target, State: journal.Waiting, Position: ref.Position, Index: &ref.Index,
+			})
+			return err
+		})
+		if err != nil {
+			return
+		}
+	}
+}
+
+// due tries what is due until nothing is.
+func (r *Runner) due() {
+	for r.taking.Err() == nil {
+		var b *journal.Batch
+		err := r.persist(r.working, "read the journal", func(ctx context.Context) error {
+			var err error
+			b, err = r.consumer.Due(ctx, r.o.Now(), r.o.Limit)
+			return err
+		})
+		if err != nil || len(b.Entries) == 0 {
+			return
+		}
+		r.waits.note(b.Entries, nil)
+		w, err := r.prepare(r.working, b, true)
+		if err != nil {
+			r.consumer.Release(b)
+			return
+		}
+		r.finish(w)
+	}
+}
+
+// Pass tries all waiting events of the target once, and returns when it is
+// done.
+func (r *Runner) Pass(ctx context.Context) error {
+	n, err := r.o.Journal.Retry(ctx, journal.Filter{Consumer: r.o.Target, State: journal.Waiting})
+	if err != nil || n == 0 {
+		return err
+	}
+	done := make(chan struct{})
+	select {
+	case r.passes <- done:
+	case <-r.stopping:
+		return ErrStopped
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-done:
+		return nil
+	case <-r.stopping:
+		return ErrStopped
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Lag tells how many deliveries are not yet done, and since when the oldest one
+// waits.
+func (r *Runner) Lag(ctx context.Context) (int64, time.Time, error) {
+	if r.consumer == nil {
+		return 0, time.Time{}, ErrStopped
+	}
+	return r.consumer.Lag(ctx)
+}
+
+// Stats returns what became of events since Start.
+func (r *Runner) Stats() Stats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stats
+}
+
+// Health tells how the target is.
+func (r *Runner) Health() Health { return r.health.read() }
+
+// Target is the name of the target.
+func (r *Runner) Target() string { return r.o.Target }
+
+// persist calls f until it succeeds, with pauses that grow; it fails only when
+// the runner stops or the journal is closed.
+func (r *Runner) persist(ctx context.Context, what string, f func(context.Context) error) error {
+	for n := 1; ; n++ {
+		err := f(ctx)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil, errors.Is(err, ErrStopped), errors.Is(err, journal.ErrClosed):
+			return ErrStopped
+		}
+		pause := r.o.Backoff.Pause(n, rand.Float64())
+		r.log.warn("persist", fmt.Sprintf("down  %s: cannot %s: %v. Try %d; the next in %s.", r.o.Target, what, err, n, pause.Round(time.Millisecond)))
+		if !r.pause(pause) {
+			return ErrStopped
+		}
+	}
+}
+
+// pause waits; false means that the runner stops.
+func (r *Runner) pause(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-r.stopping:
+		return false
+	}
+}

@@ -1,0 +1,263 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/internal/mapping"
+	"github.com/hookfold/hookfold/journal"
+	"github.com/hookfold/hookfold/merge"
+)
+
+// work is a leased batch and what its events mean.
+type work struct {
+	batch   *journal.Batch
+	started time.Time
+	items   []item
+	// units are the changes that are ready to be written.
+	units  []unit
+	stats  Stats
+	skips  map[Skip]int64
+	folded []folded // what units fold to, a transaction each
+}
+
+// item is one event of a batch, or a delivery that could not be split.
+type item struct {
+	ref             event.Ref
+	source, id, typ string
+	// prior is the entry that is tried again, nil for a new event.
+	prior *journal.Entry
+	// What is known of its state so far: the worst of its changes'.
+	verdict
+	// more counts faults beyond those in the reason.
+	more int
+}
+
+// verdict is what becomes of a change, and so of its event. The zero verdict is
+// that it settles.
+type verdict struct {
+	state      journal.State
+	reason, on string
+	table, key string
+}
+
+var severity = map[journal.State]int{journal.Waiting: 1, journal.Dead: 2}
+
+const maxReasons = 3 // told of one event
+
+// add joins a verdict into the item's: the worst state, with the reasons for
+// it.
+func (it *item) add(v verdict) {
+	switch have, new := severity[it.state], severity[v.state]; {
+	case new > have:
+		it.verdict, it.more = v, 0
+	case new < have || new == 0 || v.reason == it.reason:
+	case it.more < maxReasons-1:
+		it.reason += "; " + v.reason
+		it.more++
+	default:
+		it.more++
+	}
+}
+
+// unit is one change with the parents it names: the least that can be applied.
+type unit struct {
+	item   int // in work.items
+	change *merge.Change
+}
+
+// eventOf is an event on its way to be mapped.
+type eventOf struct {
+	event *event.Event
+	needs bool // its first receipt
+	prior *journal.Entry
+}
+
+// prepare splits, maps, fits and folds a batch. It fails only when the runner
+// stops.
+func (r *Runner) prepare(ctx context.Context, b *journal.Batch, due bool) (*work, error) {
+	w := &work{batch: b, started: r.o.Now(), skips: map[Skip]int64{}}
+	var events []eventOf
+	if due {
+		events = r.splitDue(w)
+	} else {
+		w.stats.Deliveries = int64(len(b.Deliveries))
+		events = make([]eventOf, 0, len(b.Deliveries))
+		for _, d := range b.Deliveries {
+			events = r.split(w, events, d, nil)
+		}
+		w.stats.Events = int64(len(events))
+	}
+	if err := r.firstReceipts(ctx, events); err != nil {
+		return nil, err
+	}
+	w.items = slices.Grow(w.items, len(events))
+	w.units = make([]unit, 0, len(events))
+	for i := range events {
+		if err := r.mapEvent(ctx, w, &events[i]); err != nil {
+			return nil, err
+		}
+	}
+	for units := range slices.Chunk(w.units, r.o.Changes) {
+		w.folded = append(w.folded, r.fold(units))
+	}
+	r.ties(w)
+	return w, nil
+}
+
+// split adds the events of a delivery; what cannot be an event becomes a dead
+// item.
+func (r *Runner) split(w *work, events []eventOf, d *event.Delivery, prior *journal.Entry) []eventOf {
+	whole := func(reason string) {
+		w.items = append(w.items, item{
+			ref: event.Ref{Position: d.Position, Index: event.WholeDelivery}, source: d.Source, prior: prior,
+			verdict: verdict{state: journal.Dead, reason: reason},
+		})
+	}
+	s, ok := r.o.Sources[d.Source]
+	if !ok {
+		whole(fmt.Sprintf("the config has no source %s any more. Bring it back and run: hookfold dead retry %d", d.Source, d.Position))
+		return events
+	}
+	split, err := events1(s, d)
+	if err != nil {
+		whole(err.Error())
+		return events
+	}
+	if split.Skipped > 0 {
+		w.stats.Skipped += int64(split.Skipped)
+		w.skips[Skip{Source: d.Source}] += int64(split.Skipped)
+	}
+	for _, f := range split.Faults {
+		it := itemOf(f.Event, prior)
+		it.verdict = verdict{state: journal.Dead, reason: f.Reason}
+		w.items = append(w.items, it)
+	}
+	for _, e := range split.Events {
+		events = append(events, eventOf{event: e, needs: s.NeedsFirstReceipt && e.ID != "", prior: prior})
+	}
+	return events
+}
+
+// events1 splits a delivery; a panic is an error, so that one delivery cannot
+// end the process.
+func events1(s Source, d *event.Delivery) (split *mapping.Split, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("splitting it panicked: %v. This is a fault of Hookfold: please report it with the delivery", p)
+		}
+	}()
+	return s.Events(d)
+}
+
+func itemOf(e *event.Event, prior *journal.Entry) item {
+	return item{ref: e.Ref(), source: e.Delivery.Source, id: e.ID, typ: e.Type, prior: prior}
+}
+
+// splitDue picks the events of the entries of a batch that is tried again.
+func (r *Runner) splitDue(w *work) []eventOf {
+	entries := map[event.Position][]*journal.Entry{}
+	for i := range w.batch.Entries {
+		e := &w.batch.Entries[i]
+		entries[e.Ref.Position] = append(entries[e.Ref.Position], e)
+	}
+	var events []eventOf
+	for _, d := range w.batch.Deliveries {
+		of := entries[d.Position]
+		if i := slices.IndexFunc(of, func(e *journal.Entry) bool { return e.Ref.Index == event.WholeDelivery }); i >= 0 {
+			events = r.split(w, events, d, of[i])
+			continue
+		}
+		one := &work{skips: map[Skip]int64{}}
+		all := r.split(one, nil, d, nil)
+		for _, e := range of {
+			if i := slices.IndexFunc(all, func(x eventOf) bool { return x.event.Index == e.Ref.Index }); i >= 0 {
+				events = append(events, eventOf{event: all[i].event, needs: all[i].needs, prior: e})
+				continue
+			}
+			it := item{ref: e.Ref, source: e.Source, id: e.ID, typ: e.Type, prior: e}
+			it.verdict = verdict{state: journal.Dead, reason: "its delivery does not hold it any more: has split: or when: of the source changed?"}
+			for _, x := range one.items { // why, if it is known
+				if x.ref == e.Ref || x.ref.Index == event.WholeDelivery {
+					it.verdict = x.verdict
+				}
+			}
+			w.items = append(w.items, it)
+		}
+	}
+	return events
+}
+
+// firstReceipts sets the first receipt of the events that need it.
+func (r *Runner) firstReceipts(ctx context.Context, events []eventOf) error {
+	var ids []journal.Receipt
+	var of []*event.Event
+	for _, x := range events {
+		if x.needs {
+			e := x.event
+			ids = append(ids, journal.Receipt{Source: e.Delivery.Source, ID: e.ID, Received: e.Delivery.Received, Ref: e.Ref()})
+			of = append(of, e)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return r.persist(ctx, "look up first receipts", func(ctx context.Context) error {
+		first, err := r.o.Journal.FirstReceipts(ctx, ids)
+		if err != nil {
+			return err
+		}
+		if len(first) != len(ids) {
+			return fmt.Errorf("the journal gave %d first receipts for %d identities", len(first), len(ids))
+		}
+		for i, f := range first {
+			of[i].FirstReceived = f.Received
+		}
+		return nil
+	})
+}
+
+// mapEvent maps one event into units. A panic makes this event dead and no
+// other.
+func (r *Runner) mapEvent(ctx context.Context, w *work, x *eventOf) error {
+	out, fault := r.outcome(x.event)
+	if fault == "" && !out.Wanted && x.prior == nil {
+		w.stats.Skipped++
+		w.skips[Skip{Source: x.event.Delivery.Source, Type: x.event.Type}]++
+		return nil
+	}
+	it := itemOf(x.event, x.prior)
+	n := len(w.items)
+	w.stats.Replaced += int64(out.Replaced)
+	if fault != "" {
+		it.add(verdict{state: journal.Dead, reason: fault})
+	}
+	for _, f := range out.Faults {
+		it.add(verdict{state: journal.Dead, table: f.Table, reason: faultReason(f)})
+	}
+	for _, c := range out.Changes {
+		v, err := r.fits(ctx, c)
+		if err != nil {
+			return err
+		}
+		if v.state != "" {
+			it.add(v)
+			continue
+		}
+		w.units = append(w.units, unit{item: n, change: c})
+	}
+	w.items = append(w.items, it)
+	return nil
+}
+
+func (r *Runner) outcome(e *event.Event) (out mapping.Outcome, fault string) {
+	defer func() {
+		if p := recover(); p != nil {
+			out, fault = mapping.Outcome{}, fmt.Sprintf("mapping it panicked: %v. This is a fault of Hookfold: please report it with the event", p)
+		}
+	}()
+	return r.o.Map(e), ""
+}
