@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -43,50 +45,59 @@ type node struct {
 	raw     []byte
 	kind    Kind
 	entered bool
-	names   []string
-	values  []JSON
+	members []member       // of an object, or of a list without names
 	index   map[string]int // only for objects with many members
 }
 
+// member is a member of an object, or an element of a list. The name is text,
+// unescaped.
+type member struct {
+	name  []byte
+	value node
+}
+
 const (
-	maxDepth      = 1000 // nesting allowed in a document
-	indexFrom     = 12   // members from which an object gets a map
-	kindOfNothing = "an empty body"
+	indexFrom = 12   // members from which an object gets a map
+	maxDepth  = 1000 // nesting allowed in a document
 )
 
 // ParseJSON reads one document and nothing after it. The JSON keeps a reference
 // to b, which must not change afterwards.
 func ParseJSON(b []byte) (JSON, error) {
 	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
-	if len(bytes.TrimSpace(b)) == 0 {
-		return JSON{}, errors.New(kindOfNothing + " is not JSON")
+	b = bytes.Trim(b, " \t\r\n")
+	if len(b) == 0 {
+		return JSON{}, errors.New("an empty body is not JSON")
 	}
-	dec := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	for depth := 0; ; {
-		tok, err := dec.ReadToken()
-		if err != nil {
-			return JSON{}, fmt.Errorf("not JSON: %w", err)
-		}
-		switch tok.Kind() {
-		case '{', '[':
-			if depth++; depth > maxDepth {
-				return JSON{}, fmt.Errorf("JSON nested more than %d deep", maxDepth)
-			}
-		case '}', ']':
-			depth--
-		}
-		if depth == 0 {
-			break
-		}
+	if err := checkJSON(b); err != nil {
+		return JSON{}, err
 	}
-	if rest := bytes.TrimSpace(b[dec.InputOffset():]); len(rest) > 0 {
-		return JSON{}, fmt.Errorf("not one JSON document: more text follows at byte %d", dec.InputOffset())
+	return valid(b), nil
+}
+
+// checkJSON tells whether b is one document, not nested too deep.
+func checkJSON(b []byte) error {
+	options := []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+	if jsontext.Value(b).IsValid(options...) {
+		if depth(b) > maxDepth {
+			return fmt.Errorf("JSON nested more than %d deep", maxDepth)
+		}
+		return nil
 	}
-	return valid(bytes.TrimSpace(b)), nil
+	dec := jsontext.NewDecoder(bytes.NewReader(b), options...)
+	if err := dec.SkipValue(); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return fmt.Errorf("not JSON: it ends in the middle, after %d bytes", len(b))
+		}
+		return fmt.Errorf("not JSON: %w", err)
+	}
+	return fmt.Errorf("not one JSON document: more text follows at byte %d", dec.InputOffset())
 }
 
 // valid wraps bytes that are known to hold exactly one JSON value.
 func valid(raw []byte) JSON { return JSON{&node{raw: raw, kind: kindOf(raw)}} }
+
+func (n *node) at(i int) JSON { return JSON{&n.members[i].value} }
 
 func kindOf(raw []byte) Kind {
 	switch raw[0] {
@@ -137,7 +148,7 @@ func (j JSON) Text() string {
 	if j.Kind() != String {
 		return ""
 	}
-	return unquote(j.n.raw)
+	return string(unquote(j.n.raw))
 }
 
 // WellFormed tells whether a String holds neither NUL nor anything that is not
@@ -169,13 +180,13 @@ func (j JSON) Get(name string) JSON {
 	n := j.enter()
 	if n.index != nil {
 		if i, ok := n.index[name]; ok {
-			return n.values[i]
+			return n.at(i)
 		}
 		return JSON{}
 	}
-	for i := len(n.names) - 1; i >= 0; i-- {
-		if n.names[i] == name {
-			return n.values[i]
+	for i := range n.members {
+		if string(n.members[i].name) == name {
+			return n.at(i)
 		}
 	}
 	return JSON{}
@@ -194,7 +205,7 @@ func (j JSON) Len() int {
 	if k := j.Kind(); k != Array && k != Object {
 		return 0
 	}
-	return len(j.enter().values)
+	return len(j.enter().members)
 }
 
 // At returns element i of an Array, or Missing.
@@ -202,19 +213,24 @@ func (j JSON) At(i int) JSON {
 	if j.Kind() != Array {
 		return JSON{}
 	}
-	if n := j.enter(); i >= 0 && i < len(n.values) {
-		return n.values[i]
+	if n := j.enter(); i >= 0 && i < len(n.members) {
+		return n.at(i)
 	}
 	return JSON{}
 }
 
 // Names returns the names of the members of an Object, in the order received
-// and each once. The caller must not change it.
+// and each once.
 func (j JSON) Names() []string {
 	if j.Kind() != Object {
 		return nil
 	}
-	return j.enter().names
+	n := j.enter()
+	names := make([]string, len(n.members))
+	for i := range names {
+		names[i] = string(n.members[i].name)
+	}
+	return names
 }
 
 func (j JSON) enter() *node {
@@ -223,26 +239,20 @@ func (j JSON) enter() *node {
 		return n
 	}
 	n.entered = true
-	dec := jsontext.NewDecoder(bytes.NewReader(n.raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	must := func(err error) {
-		if err != nil {
-			panic("event: JSON checked by ParseJSON does not parse: " + err.Error())
-		}
-	}
-	_, err := dec.ReadToken()
-	must(err)
-	for dec.PeekKind() != '}' && dec.PeekKind() != ']' {
+	// ParseJSON has checked the bytes, so finding the ends of values is enough.
+	for at := skipSpace(n.raw, 1); n.raw[at] != '}' && n.raw[at] != ']'; {
+		var m member
 		if n.kind == Object {
-			name, err := dec.ReadValue()
-			must(err)
-			n.names = append(n.names, unquote(name))
+			end := skipString(n.raw, at)
+			m.name = unquote(n.raw[at:end])
+			at = skipSpace(n.raw, skipSpace(n.raw, end)+1) // over the colon
 		}
-		v, err := dec.ReadValue()
-		must(err)
-		// ReadValue's bytes are only good until the next call; the same bytes
-		// stand in raw, where they stay.
-		end := dec.InputOffset()
-		n.values = append(n.values, valid(n.raw[end-int64(len(v)):end]))
+		end := skipValue(n.raw, at)
+		m.value = node{raw: n.raw[at:end:end], kind: kindOf(n.raw[at:])}
+		n.members = append(n.members, m)
+		if at = skipSpace(n.raw, end); n.raw[at] == ',' {
+			at = skipSpace(n.raw, at+1)
+		}
 	}
 	if n.kind == Object {
 		n.dropRepeated()
@@ -253,30 +263,104 @@ func (j JSON) enter() *node {
 // dropRepeated keeps the last of the members that share a name, and makes the
 // index of a large object.
 func (n *node) dropRepeated() {
-	at := make(map[string]int, len(n.names))
-	names, values := n.names[:0:0], n.values[:0:0]
-	for i, name := range n.names {
-		if k, ok := at[name]; ok {
-			values[k] = n.values[i]
+	if len(n.members) < indexFrom {
+		for i := 1; i < len(n.members); i++ {
+			same := func(m member) bool { return bytes.Equal(m.name, n.members[i].name) }
+			if k := slices.IndexFunc(n.members[:i], same); k >= 0 {
+				n.members[k].value = n.members[i].value
+				n.members = slices.Delete(n.members, i, i+1)
+				i--
+			}
+		}
+		return
+	}
+	n.index = make(map[string]int, len(n.members))
+	kept := n.members[:0]
+	for _, m := range n.members {
+		if k, ok := n.index[string(m.name)]; ok {
+			kept[k].value = m.value
 			continue
 		}
-		at[name] = len(names)
-		names, values = append(names, name), append(values, n.values[i])
+		n.index[string(m.name)] = len(kept)
+		kept = append(kept, m)
 	}
-	n.names, n.values = names, values
-	if len(names) >= indexFrom {
-		n.index = at
+	n.members = kept
+}
+
+// depth tells how deep a document is nested.
+func depth(b []byte) int {
+	deepest, now := 0, 0
+	for at := 0; at < len(b); at++ {
+		switch b[at] {
+		case '"':
+			at = skipString(b, at) - 1
+		case '{', '[':
+			now++
+			deepest = max(deepest, now)
+		case '}', ']':
+			now--
+		}
+	}
+	return deepest
+}
+
+// skipSpace returns the place of the first byte from at that is not white
+// space.
+func skipSpace(raw []byte, at int) int {
+	for raw[at] == ' ' || raw[at] == '\n' || raw[at] == '\r' || raw[at] == '\t' {
+		at++
+	}
+	return at
+}
+
+// skipValue returns the place behind the value that begins at at.
+func skipValue(raw []byte, at int) int {
+	switch raw[at] {
+	case '"':
+		return skipString(raw, at)
+	case '{', '[':
+		for depth := 0; ; at++ {
+			switch raw[at] {
+			case '"':
+				at = skipString(raw, at) - 1
+			case '{', '[':
+				depth++
+			case '}', ']':
+				if depth--; depth == 0 {
+					return at + 1
+				}
+			}
+		}
+	}
+	for at < len(raw) && raw[at] != ',' && raw[at] != '}' && raw[at] != ']' && raw[at] > ' ' {
+		at++
+	}
+	return at
+}
+
+// skipString returns the place behind the text that begins at at.
+func skipString(raw []byte, at int) int {
+	for at++; ; at++ {
+		at += bytes.IndexByte(raw[at:], '"')
+		back := at
+		for raw[back-1] == '\\' {
+			back--
+		}
+		if (at-back)%2 == 0 {
+			return at + 1
+		}
 	}
 }
 
-func unquote(raw []byte) string {
+// unquote returns the text of a string literal. It may be part of raw.
+func unquote(raw []byte) []byte {
 	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
-		return string(raw[1 : len(raw)-1])
+		return raw[1 : len(raw)-1]
 	}
 	// AppendUnquote replaces what is not valid and reports it; the text is
 	// whole all the same.
 	b, _ := jsontext.AppendUnquote(nil, raw)
-	return string(b)
+	return b
 }
 
 // badText tells whether a JSON string literal holds NUL, invalid UTF-8 or a
