@@ -29,14 +29,13 @@ func (l *loader) cross(c *Config) {
 
 func (l *loader) crossTarget(c *Config, t *Table) {
 	switch n := t.Target; {
+	case n.Text != "" && c.TargetNamed(n.Text) == nil && l.reportedAt("targets"):
 	case n.Text != "" && c.TargetNamed(n.Text) == nil:
-		if !l.reportedAt("targets") {
-			l.report(n.Pos, n.Path, "`%s` is not a target.%s", l.shown(n), didYouMean(n.Text, namesOf(c.Targets)))
-		}
+		l.report(n.Pos, n.Path, "`%s` is not a target.%s", l.shown(n), didYouMean(n.Text, namesOf(c.Targets)))
 	case n.Text != "" || l.Touches(t.Path+".target"):
 	case len(c.Targets) == 1:
 		t.Target = c.Targets[0].Name
-	case len(c.Targets) == 0 && l.Touches("targets"):
+	case len(c.Targets) == 0 && (l.Touches("targets") || l.unread["targets"] || t != c.Tables[0]):
 	case len(c.Targets) == 0:
 		l.report(t.Pos, t.Path, "needs a target, and there is none. Add targets: {db: {url: \"${DATABASE_URL}\"}}.")
 	default:
@@ -151,7 +150,7 @@ func ownColumns(t *Table) map[string]string {
 }
 
 func (l *loader) crossMapping(c *Config, t *Table, m *Mapping) {
-	if m.From.Text != "" && c.SourceNamed(m.From.Text) == nil && !l.reportedAt("sources") {
+	if m.From.Text != "" && c.SourceNamed(m.From.Text) == nil && len(c.Sources) > 0 {
 		l.report(m.From.Pos, m.From.Path, "`%s` is not a source.%s", l.shown(m.From), didYouMean(m.From.Text, namesOf(c.Sources)))
 	}
 	l.crossKey(t.Text, t.Key, m.Key, m.Pos, m.Path+".key", t.Path+".key")
@@ -169,9 +168,10 @@ func (l *loader) crossMapping(c *Config, t *Table, m *Mapping) {
 	}
 }
 
-// reportedAt tells whether an error is reported at exactly this path.
+// reportedAt tells whether an error is reported at exactly this path, so that
+// what is below it is not known. So it is if the key was misspelt.
 func (l *loader) reportedAt(path string) bool {
-	return slices.ContainsFunc(l.List, func(p Problem) bool { return p.Path == path && p.Severity == Error })
+	return l.unread[path] || slices.ContainsFunc(l.List, func(p Problem) bool { return p.Path == path && p.Severity == Error })
 }
 
 // crossKey checks that a key is given whole, and nothing else.

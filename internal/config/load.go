@@ -80,7 +80,7 @@ func Load(path string, o Options) (*Config, *Problems) {
 // with these; Problems.Touches tells which parts already have one. Only a config
 // whose Problems.Err is nil may be run.
 func Parse(name string, data []byte, o Options) (*Config, *Problems) {
-	l := &loader{Problems: &Problems{File: name}, o: o.withDefaults(), bad: map[*yaml.Node]bool{}, mended: map[Pos]bool{}, expanded: map[Pos]string{}}
+	l := &loader{Problems: &Problems{File: name}, o: o.withDefaults(), bad: map[*yaml.Node]bool{}, mended: map[Pos]bool{}, expanded: map[Pos]string{}, unread: map[string]bool{}}
 	defer l.Sort()
 	root := l.syntax(data)
 	if root == nil {
@@ -123,6 +123,9 @@ type loader struct {
 	// expanded are texts as they stand in the file, where that is not what they
 	// have become.
 	expanded map[Pos]string
+	// unread are the paths of keys that are not there, but that a key which
+	// nobody knows was most likely meant to be.
+	unread map[string]bool
 }
 
 // report adds an error, once per place and text, up to a bound.

@@ -66,6 +66,7 @@ func (s section[T]) read(v value, to *T) map[string]value {
 		default:
 			near := nearest(e.name, s.names(true))
 			meantFor[near] = true
+			v.l.unread[join(v.path, near)] = true
 			e.key.fail("is not a key Hookfold knows here.%s", didYouMeanKey(near, s.names(false)))
 		}
 	}
