@@ -28,6 +28,9 @@ const (
 	Usage = 2
 )
 
+// defaultConfig is the config that is read where -c names none.
+const defaultConfig = "hookfold.yaml"
+
 // World is what a command sees of the process it runs in.
 type World struct {
 	In       io.Reader
@@ -107,7 +110,7 @@ func (a *app) root() *cobra.Command {
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.PersistentFlags().StringVarP(&a.config, "config", "c", "hookfold.yaml", "config `file`")
+	root.PersistentFlags().StringVarP(&a.config, "config", "c", defaultConfig, "config `file`")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON (docs/cli.md says what)")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, "%v", err) })
 	root.SetHelpCommand(&cobra.Command{Use: "help [command]", Hidden: true, Short: "Show help", RunE: func(cmd *cobra.Command, args []string) error {
@@ -117,6 +120,7 @@ func (a *app) root() *cobra.Command {
 		}
 		return of.Help()
 	}})
+	root.AddGroup(groups()...)
 	root.AddCommand(a.commands()...)
 	return root
 }

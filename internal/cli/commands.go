@@ -2,7 +2,26 @@ package cli
 
 import "github.com/spf13/cobra"
 
-// commands lists every command, in the order in which help shows them.
+// commands lists every command, by group, in the order in which help shows
+// them.
 func (a *app) commands() []*cobra.Command {
-	return []*cobra.Command{a.version()}
+	group := func(id string, list ...*cobra.Command) []*cobra.Command {
+		for _, c := range list {
+			c.GroupID = id
+		}
+		return list
+	}
+	var all []*cobra.Command
+	all = append(all, group("try", a.demo(), a.initial(), a.version())...)
+	all = append(all, group("config", a.sql(), a.migrate())...)
+	all = append(all, group("run", a.send(), a.export())...)
+	all = append(all, group("look", a.dead(), a.waiting())...)
+	return all
+}
+
+// groups are the headings of help.
+func groups() []*cobra.Group {
+	return []*cobra.Group{
+		{ID: "try", Title: "Begin:"}, {ID: "config", Title: "Make it right:"}, {ID: "run", Title: "Run:"}, {ID: "look", Title: "See what did not land:"},
+	}
 }

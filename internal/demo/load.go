@@ -3,51 +3,58 @@ package demo
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/hookfold/hookfold/internal/mapping"
+	"github.com/hookfold/hookfold/source"
 )
 
-// connections is how many requests are under way at once.
-const connections = 64
+// Connections is how many requests are under way at once.
+const Connections = 64
 
-// Answers counts the answers of a server by status.
-type Answers map[int]int
+// Signer sets the headers with which a provider would send a request.
+type Signer func(r Request, h http.Header) error
 
-// signer sets the headers with which a provider would send a request.
-type signer func(r Request, h http.Header) error
+// SignerOf signs as the sources of a plan expect it.
+func SignerOf(plan *mapping.Plan) Signer {
+	return func(r Request, h http.Header) error {
+		signer, ok := plan.Source(r.Source).Source.(source.Signer)
+		if !ok {
+			return source.ErrUnsigned
+		}
+		return signer.Sign(h, r.Body, time.Now())
+	}
+}
 
-// fire sends every request, in order but 64 at a time, and again where the
-// server asks for it (503), as a provider would.
-func fire(ctx context.Context, base string, requests []Request, sign signer) (Answers, error) {
+// Fire sends every request to the server at base, in order but 64 at a time,
+// and again where the answer is 503, as a provider would. It tells of every
+// answer, or of the error in place of one; calls of answered do not overlap.
+// An error from it ends everything and is returned.
+func Fire(ctx context.Context, base string, requests []Request, sign Signer, answered func(r Request, status int, err error) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	client := &http.Client{
-		Transport: &http.Transport{MaxIdleConnsPerHost: connections, MaxConnsPerHost: connections},
-		Timeout:   30 * time.Second,
+	transport := &http.Transport{MaxIdleConnsPerHost: Connections, MaxConnsPerHost: Connections}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: 30 * time.Second}
+
+	var mu sync.Mutex
+	tell := func(r Request, status int, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if err := answered(r, status, err); err != nil {
+			cancel(err)
+		}
 	}
-	defer client.CloseIdleConnections()
 	queue := make(chan Request)
-	var (
-		mu      sync.Mutex
-		answers = Answers{}
-		workers sync.WaitGroup
-	)
-	for range connections {
+	var workers sync.WaitGroup
+	for range Connections {
 		workers.Go(func() {
 			for r := range queue {
-				err := deliver(ctx, client, base, r, sign, func(status int) {
-					mu.Lock()
-					answers[status]++
-					mu.Unlock()
-				})
-				if err != nil {
-					cancel(fmt.Errorf("send to %s: %w", r.Source, err))
-					return
-				}
+				deliver(ctx, client, base, r, sign, tell)
 			}
 		})
 	}
@@ -61,38 +68,42 @@ feed:
 	}
 	close(queue)
 	workers.Wait()
-	return answers, context.Cause(ctx)
+	return context.Cause(ctx)
 }
 
 // deliver sends one request until the answer is another than 503.
-func deliver(ctx context.Context, client *http.Client, base string, r Request, sign signer, count func(status int)) error {
+func deliver(ctx context.Context, client *http.Client, base string, r Request, sign Signer, tell func(Request, int, error)) {
 	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/in/"+r.Source, bytes.NewReader(r.Body))
-		if err != nil {
-			return err
+		status, after, err := once(ctx, client, base, r, sign)
+		tell(r, status, err)
+		if err != nil || status != http.StatusServiceUnavailable {
+			return
 		}
-		req.Header.Set("Content-Type", "application/json")
-		if err := sign(r, req.Header); err != nil {
-			return err
-		}
-		resp, err := client.Do(req)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
-		if err != nil {
-			return err
-		}
-		count(resp.StatusCode)
-		if resp.StatusCode != http.StatusServiceUnavailable {
-			return nil
-		}
-		after, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
 		select {
-		case <-time.After(time.Duration(max(1, min(after, 5))) * time.Second):
+		case <-time.After(after):
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return
 		}
 	}
+}
+
+func once(ctx context.Context, client *http.Client, base string, r Request, sign Signer) (status int, after time.Duration, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/in/"+r.Source, bytes.NewReader(r.Body))
+	if err != nil {
+		return 0, 0, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if err := sign(r, req.Header); err != nil {
+		return 0, 0, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		return 0, 0, err
+	}
+	seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // absent: soon
+	return resp.StatusCode, time.Duration(max(1, min(seconds, 5))) * time.Second, nil
 }

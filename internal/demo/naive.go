@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver of the naive handler's own database
+	_ "modernc.org/sqlite" // the driver
 )
 
 // naive is the handler that people write first: look whether the row is there,
@@ -73,7 +73,7 @@ func (n *naive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		n.mu.Lock()
-		n.errors[err.Error()]++
+		n.errors[strings.TrimPrefix(err.Error(), "constraint failed: ")]++
 		n.mu.Unlock()
 		http.Error(w, "internal error", http.StatusInternalServerError)
 		return

@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hookfold/hookfold/internal/compile"
+	"github.com/hookfold/hookfold/internal/config"
+	"github.com/hookfold/hookfold/internal/mapping"
+	"github.com/hookfold/hookfold/sink"
+	"github.com/hookfold/hookfold/sink/sqlsink"
+)
+
+// target is one database of a plan and the tables that live in it.
+type target struct {
+	config *config.Target
+	sink   sink.Sink
+	tables []*mapping.Table
+}
+
+func (t *target) sinkTables() []*sink.Table {
+	out := make([]*sink.Table, len(t.tables))
+	for i, x := range t.tables {
+		out[i] = &x.Table
+	}
+	return out
+}
+
+// targets opens the database of every target that has a table. The caller
+// closes them.
+func targets(ctx context.Context, plan *mapping.Plan) ([]*target, error) {
+	var out []*target
+	for _, name := range plan.Targets() {
+		t := &target{config: plan.Config.TargetNamed(name)}
+		for _, x := range plan.Tables {
+			if x.Target == name {
+				t.tables = append(t.tables, x)
+			}
+		}
+		var err error
+		t.sink, err = sqlsink.Open(ctx, t.config.URL.Text, t.sinkTables(), sqlsink.Options{Pooler: t.config.Pooler, Connections: t.config.Connections})
+		if err != nil {
+			closeTargets(out)
+			return nil, fmt.Errorf("target %s: %w", name, err)
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+func closeTargets(list []*target) {
+	for _, t := range list {
+		_ = t.sink.Close() // nothing was left to be written
+	}
+}
+
+// dialect is the dialect of a target's database.
+func dialect(t *config.Target) compile.Dialect {
+	if len(t.URL.Text) >= 7 && t.URL.Text[:7] == "sqlite:" {
+		return compile.SQLite
+	}
+	return compile.Postgres
+}
