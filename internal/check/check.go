@@ -1,0 +1,178 @@
+// Package check tells whether the rows of a config depend on the order in which
+// events arrive, and why; whether its expressions fit what providers send; and
+// whether its own tests pass. It is pure: it needs neither a database nor a
+// journal.
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hookfold/hookfold/internal/config"
+	"github.com/hookfold/hookfold/internal/expr"
+	"github.com/hookfold/hookfold/internal/mapping"
+	"github.com/hookfold/hookfold/merge"
+)
+
+// Report is what Run found.
+type Report struct {
+	// Problems are in the order of the file. With an error among them the plan
+	// must not be run.
+	Problems *config.Problems
+	// Verdicts are in the order of the tables of the config, each table's
+	// before those of its columns.
+	Verdicts []Verdict
+}
+
+// Verdict tells whether a table, or a column, depends on arrival.
+type Verdict struct {
+	Table string `json:"table"`
+	// Column is "" for the table as a whole.
+	Column    string `json:"column,omitempty"`
+	OrderFree bool   `json:"order_free"`
+	// Because is the reason, as a clause: "the newest version wins".
+	Because string `json:"because"`
+	// Do says what would make it order-free, "" if it is.
+	Do string `json:"do,omitempty"`
+}
+
+// String renders the verdict as a line.
+func (v Verdict) String() string {
+	name := v.Table
+	if v.Column != "" {
+		name += "." + v.Column
+	}
+	if v.OrderFree {
+		return fmt.Sprintf("%s: order-free: %s", name, v.Because)
+	}
+	return fmt.Sprintf("%s: depends on arrival: %s; %s", name, v.Because, v.Do)
+}
+
+// Run checks a compiled config. What did not compile is left out.
+func Run(p *mapping.Plan) *Report {
+	c := &checker{plan: p, problems: &config.Problems{File: p.Config.File}}
+	for _, t := range p.Config.Tables {
+		table := p.Table(t.Text)
+		if table == nil {
+			continue
+		}
+		before := len(c.problems.List)
+		c.used(table)
+		for _, m := range table.Mappings {
+			c.types(m)
+			if m.Broken() {
+				continue
+			}
+			c.scopes(m)
+			c.versioned(m)
+			c.stable(m)
+			c.samples(m)
+		}
+		c.shapes(table)
+		c.clocks(table)
+		c.occupants(table)
+		c.verdicts(table, c.problems.List[before:])
+	}
+	c.problems.Sort()
+	return &Report{Problems: c.problems, Verdicts: c.list}
+}
+
+type checker struct {
+	plan     *mapping.Plan
+	problems *config.Problems
+	list     []Verdict
+}
+
+func (c *checker) add(s config.Severity, pos config.Pos, path, format string, args ...any) {
+	c.problems.Add(s, pos, path, format, args...)
+}
+
+// types refuses event types that the preset never sends.
+func (c *checker) types(m *mapping.Mapping) {
+	s := m.Source
+	if s.Preset == nil || s.Preset.Types == nil || s.Config.Type != nil {
+		return
+	}
+	for _, n := range m.Config.Types {
+		if slices.ContainsFunc(s.Preset.Types, func(typ string) bool { return expr.Glob(n.Text, typ) }) {
+			continue
+		}
+		hint := ""
+		if near := expr.Nearest(n.Text, s.Preset.Types); near != "" {
+			hint = fmt.Sprintf("Did you mean %s?", near)
+		} else {
+			list := s.Preset.Types[:min(len(s.Preset.Types), 8)]
+			hint = "It sends " + strings.Join(list, ", ")
+			if len(list) < len(s.Preset.Types) {
+				hint += fmt.Sprintf(" and %d more", len(s.Preset.Types)-len(list))
+			}
+			hint += "."
+		}
+		c.add(config.Error, n.Pos, n.Path, "%s never sends %s. %s", s.Preset.Name, n.Text, hint)
+	}
+}
+
+// used warns of what nothing writes.
+func (c *checker) used(t *mapping.Table) {
+	if len(t.Config.Events) == 0 {
+		if !c.isParent(t) {
+			c.add(config.Warning, t.Config.Pos, t.Config.Path, "has no events, so nothing is ever written to it.")
+		}
+		return
+	}
+	for i, col := range t.Table.Table.Columns {
+		if col.Rule == merge.Touch {
+			continue
+		}
+		if !slices.ContainsFunc(t.Mappings, func(m *mapping.Mapping) bool { return m.Columns[i] != nil || m.Broken() }) {
+			if n := column(t, col.Name); n != nil {
+				c.add(config.Warning, n.Pos, n.Path, "no mapping sets it.")
+			}
+		}
+	}
+}
+
+func (c *checker) isParent(t *mapping.Table) bool {
+	for _, x := range c.plan.Config.Tables {
+		for _, cols := range [][]config.Column{x.Key, x.Columns} {
+			for _, col := range cols {
+				if col.References != nil && col.References.Table.Text == t.Config.Text {
+					return true
+				}
+			}
+		}
+		if slices.ContainsFunc(x.Parents, func(r config.Reference) bool { return r.Table.Text == t.Config.Text }) {
+			return true
+		}
+	}
+	return false
+}
+
+func column(t *mapping.Table, name string) *config.Column {
+	for i := range t.Config.Columns {
+		if t.Config.Columns[i].Text == name {
+			return &t.Config.Columns[i]
+		}
+	}
+	return nil
+}
+
+// place names a mapping: events[0] (line 48).
+func place(m *mapping.Mapping) string {
+	at := m.Config.Path
+	if i := strings.LastIndex(at, "."); i >= 0 {
+		at = at[i+1:]
+	}
+	if m.Config.Pos.Line > 0 {
+		at += fmt.Sprintf(" (line %d)", m.Config.Pos.Line)
+	}
+	return at
+}
+
+func and(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}

@@ -1,0 +1,206 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/internal/config"
+	"github.com/hookfold/hookfold/internal/expr"
+	"github.com/hookfold/hookfold/internal/mapping"
+)
+
+// own are the objects of a preset whose members its user defines: samples cannot
+// tell what is in them.
+var own = map[string][]string{
+	"hasura":            {"event.event.data", "event.event.session_variables", "event.table", "event.trigger"},
+	"supabase":          {"event.record", "event.old_record"},
+	"standard-webhooks": {"event"},
+	"stripe":            {"event.data.object.metadata"},
+	"calendly":          {"event.payload.tracking", "event.payload.questions_and_answers"},
+}
+
+// partial are presets whose samples show only a part of what is sent: what is in
+// none of them may be there all the same.
+var partial = []string{"stripe", "standard-webhooks", "hasura", "supabase"}
+
+// samples runs the expressions of a mapping over the preset's samples.
+func (c *checker) samples(m *mapping.Mapping) {
+	samples := m.Samples()
+	if m.Source.Preset == nil || len(m.Source.Preset.Samples) == 0 {
+		return
+	}
+	if len(samples) == 0 {
+		if len(m.Config.Types) > 0 {
+			c.add(config.Note, m.Config.Types[0].Pos, m.Config.Types[0].Path, "there is no sample of %s, so the expressions of this mapping were not tried.", typesOf(m))
+		}
+		return
+	}
+	lacking := map[string]bool{}
+	for _, e := range m.Exprs() {
+		for _, p := range e.Paths {
+			c.path(m, e, p, samples, lacking)
+		}
+	}
+	c.try(m, samples, lacking)
+}
+
+func typesOf(m *mapping.Mapping) string {
+	var types []string
+	for _, n := range m.Config.Types {
+		types = append(types, n.Text)
+	}
+	return strings.TrimSpace(m.Source.Preset.Name + " " + strings.Join(types, ", "))
+}
+
+// path reports a path that is in none of the samples.
+func (c *checker) path(m *mapping.Mapping, e *mapping.Expr, p *expr.PathRef, samples []mapping.Sampled, lacking map[string]bool) {
+	if p.Root&(expr.Event|expr.Envelope|expr.Body) == 0 || len(p.Steps) == 0 || lacking[p.String()] {
+		return
+	}
+	preset := m.Source.Preset.Name
+	certain := false // a sample has the object that lacks the member
+	for _, s := range samples {
+		at, missing := lookup(p, s, m)
+		if missing < 0 {
+			return
+		}
+		if at.Kind() == event.Object && at.Len() > 0 && !p.Steps[missing].IsIndex {
+			certain = true
+		}
+	}
+	if slices.ContainsFunc(own[preset], func(prefix string) bool { return p.String() == prefix || strings.HasPrefix(p.String(), prefix+".") }) {
+		return
+	}
+	lacking[p.String()] = true
+	severity := config.Warning
+	if certain && p.Use == expr.Get && !slices.Contains(partial, preset) {
+		severity = config.Error
+	}
+	hint := ""
+	if near := nearest(m, p, samples); near != "" {
+		hint = fmt.Sprintf(" There is %s.", near)
+	} else if p.Use == expr.Get {
+		hint = " If it is there only at times, write a ? before the step that may be missing, as in event.?a."
+	}
+	c.add(severity, mapping.Place(e.At, p.Line, p.Column), e.At.Path, "field %s is in none of the %d samples of %s.%s", p, len(samples), typesOf(m), hint)
+}
+
+func lookup(p *expr.PathRef, s mapping.Sampled, m *mapping.Mapping) (event.JSON, int) {
+	in := &expr.Input{}
+	in.Reset(s.Event, m.Source.Config.Zone)
+	return p.Lookup(in)
+}
+
+// nearest finds the path that was most likely meant: one that ends in the same
+// name and shares the most steps with it, or a similar name in the same object.
+func nearest(m *mapping.Mapping, p *expr.PathRef, samples []mapping.Sampled) string {
+	last := p.Steps[len(p.Steps)-1].Name
+	best, score := "", 0
+	for _, s := range samples {
+		root := s.Event.Body
+		if p.Root == expr.Envelope {
+			root = s.Event.Envelope
+		}
+		walk(root, p.Root.String(), 0, func(path, name string) {
+			shared := sharedSteps(path, p.String())
+			points := 0
+			switch {
+			case name == last:
+				points = 100 + shared
+			case sameParent(path, p.String()) && expr.Nearest(last, []string{name}) != "":
+				points = 50
+			}
+			if points > score || points == score && points > 0 && len(path) < len(best) {
+				best, score = path, points
+			}
+		})
+	}
+	return best
+}
+
+func walk(j event.JSON, path string, depth int, visit func(path, name string)) {
+	if depth > 12 {
+		return
+	}
+	for _, name := range j.Names() {
+		visit(path+"."+name, name)
+		walk(j.Get(name), path+"."+name, depth+1, visit)
+	}
+	if j.Len() > 0 && j.Kind() == event.Array {
+		walk(j.At(0), path+"[0]", depth+1, visit)
+	}
+}
+
+func sharedSteps(a, b string) int {
+	x, y := strings.Split(a, "."), strings.Split(b, ".")
+	n := 0
+	for n < min(len(x), len(y)) && x[n] == y[n] {
+		n++
+	}
+	return n
+}
+
+func sameParent(a, b string) bool {
+	i, j := strings.LastIndex(a, "."), strings.LastIndex(b, ".")
+	return i >= 0 && j >= 0 && a[:i] == b[:j]
+}
+
+// try maps the samples, and reports what would make events dead.
+func (c *checker) try(m *mapping.Mapping, samples []mapping.Sampled, lacking map[string]bool) {
+	type failure struct {
+		column, reason, sample string
+		count                  int
+	}
+	failures := map[string]*failure{}
+	wanted := 0
+	for _, s := range samples {
+		faults, ok := m.Try(s.Event)
+		if !ok {
+			continue
+		}
+		wanted++
+		seen := map[string]bool{}
+		for _, f := range faults {
+			if known(f.Reason, lacking) || seen[f.Column] {
+				continue
+			}
+			seen[f.Column] = true
+			if failures[f.Column] == nil {
+				failures[f.Column] = &failure{column: f.Column, reason: f.Reason, sample: s.Name}
+			}
+			failures[f.Column].count++
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(failures)) {
+		f := failures[name]
+		pos, path := placeOf(m, f.column)
+		c.add(config.Warning, pos, path, "%s would be dead (%d of %d samples that this mapping takes): %s", f.sample, f.count, wanted, f.reason)
+	}
+}
+
+// known tells whether a fault is that of a path that has been reported.
+func known(reason string, lacking map[string]bool) bool {
+	rest, ok := strings.CutPrefix(reason, "no such field: ")
+	if !ok {
+		return false
+	}
+	prefix, _, _ := strings.Cut(rest, " ")
+	for path := range lacking {
+		if strings.HasPrefix(path, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func placeOf(m *mapping.Mapping, column string) (config.Pos, string) {
+	for i, a := range m.Columns {
+		if a != nil && a.Expr != nil && m.Table.Table.Table.Columns[i].Name == column {
+			return a.Expr.At.Pos, a.Expr.At.Path
+		}
+	}
+	return m.Config.Pos, m.Config.Path
+}

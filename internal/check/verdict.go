@@ -1,0 +1,110 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hookfold/hookfold/internal/config"
+	"github.com/hookfold/hookfold/internal/expr"
+	"github.com/hookfold/hookfold/internal/mapping"
+	"github.com/hookfold/hookfold/merge"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// verdicts judges a table, given the problems found in it.
+func (c *checker) verdicts(t *mapping.Table, found []config.Problem) {
+	name := t.Config.Text
+	whole := Verdict{Table: name, OrderFree: true}
+	unsound := slices.ContainsFunc(found, func(p config.Problem) bool { return p.Severity == config.Error })
+	broken := slices.ContainsFunc(t.Mappings, (*mapping.Mapping).Broken)
+	var columns []Verdict
+	for i := range t.Table.Table.Columns {
+		columns = append(columns, c.column(t, i))
+	}
+	var bad []string
+	for _, v := range columns {
+		if !v.OrderFree {
+			bad = append(bad, v.Column)
+		}
+	}
+	switch {
+	case unsound || broken:
+		whole.OrderFree, whole.Because, whole.Do = false, "its config has errors", "mend them"
+	case len(bad) > 0:
+		whole.OrderFree, whole.Because, whole.Do = false, and(bad)+" "+plural(len(bad), "does", "do"), "see there"
+	case len(columns) == 0:
+		whole.Because = "rows are only inserted, by key, and never changed"
+	case t.Table.Table.Occupied:
+		whole.Because = "each occupant has a record of its own, and the row shows the newest"
+	default:
+		whole.Because = "every column is a join of what the events say"
+	}
+	c.list = append(c.list, whole)
+	c.list = append(c.list, columns...)
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// column judges one column.
+func (c *checker) column(t *mapping.Table, i int) Verdict {
+	col := t.Table.Table.Columns[i]
+	v := Verdict{Table: t.Config.Text, Column: col.Name, OrderFree: true}
+	switch col.Rule {
+	case merge.Touch:
+		v.Because = "touch tells when the row last changed, and is compared with nothing"
+		return v
+	case merge.Max, merge.Min:
+		v.Because = fmt.Sprintf("the %s value wins", map[merge.Rule]string{merge.Max: "greatest", merge.Min: "smallest"}[col.Rule])
+	case merge.Ladder:
+		v.Because = "the highest rung wins: " + strings.Join(col.Rungs, " < ")
+	case merge.Union:
+		v.Because = "the set only grows"
+	case merge.First:
+		v.Because = "the value of the oldest version stays"
+	case merge.Latest:
+		v.Because = "the newest version wins: " + c.versionText(t, i)
+	}
+	for _, m := range t.Mappings {
+		a := m.Columns[i]
+		if m.Broken() || a == nil || a.Expr == nil {
+			continue
+		}
+		versioned := col.Rule == merge.Latest || col.Rule == merge.First
+		switch {
+		case versioned && arrival(m):
+			v.OrderFree = false
+			v.Because = fmt.Sprintf("its version in %s is the order of arrival", place(m))
+			v.Do = "put a time or a counter of the event in version:, or use ladder, min or max"
+		case a.Expr.Reads&(expr.Position|expr.Received) != 0 && !(col.Rule == merge.Min || m.Source.HasID() && a.Expr.Reads&expr.Position == 0):
+			v.OrderFree = false
+			v.Because = fmt.Sprintf("its value in %s is another each time the event arrives", place(m))
+			v.Do = "use a time of the event, or merge: min"
+		}
+	}
+	return v
+}
+
+func (c *checker) versionText(t *mapping.Table, i int) string {
+	var texts []string
+	for _, m := range t.Mappings {
+		if m.Broken() || m.Columns[i] == nil {
+			continue
+		}
+		var parts []string
+		for _, p := range m.Version {
+			parts = append(parts, p.Expr.Text)
+		}
+		if text := strings.Join(parts, ", then "); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "; or ")
+}

@@ -1,0 +1,183 @@
+package check
+
+import (
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/hookfold/hookfold/internal/config"
+	"github.com/hookfold/hookfold/internal/expr"
+	"github.com/hookfold/hookfold/internal/mapping"
+	"github.com/hookfold/hookfold/merge"
+)
+
+// versioned checks that a mapping that needs a version has one, and reports what
+// its version cannot do.
+func (c *checker) versioned(m *mapping.Mapping) {
+	s := m.Source
+	if !m.Versioned() {
+		if m.VersionGiven {
+			c.add(config.Note, m.Version[0].Expr.At.Pos, m.Version[0].Expr.At.Path, "is not used: this mapping sets no column that needs a version.")
+		}
+		return
+	}
+	if !m.VersionGiven && !s.HasTime() {
+		c.add(config.Error, m.Table.Config.Pos, m.Table.Config.Path,
+			"needs a version, and source %s has no time. Give version:, for example [position] (order of arrival), or use ladder, min or max.", s.Name)
+		return
+	}
+	for _, p := range m.Version {
+		pos, path := p.Expr.At.Pos, p.Expr.At.Path
+		switch {
+		case p.ByPosition() || p.Expr.Reads&expr.Position != 0:
+			c.add(config.Note, pos, path, "order of arrival: a provider that reorders is not corrected.")
+		case p.Expr.Reads&expr.Received != 0 && !s.HasID():
+			c.add(config.Warning, pos, path, "is arrival-ordered: source %s gives its events no identity, so an event that comes again counts as newer. Give the source an id:, or put a time of the event in the version.", s.Name)
+		case p.Expr.Reads&expr.Received != 0:
+			c.add(config.Note, pos, path, "received is the first receipt of an event's identity: a provider that reorders is not corrected.")
+		case p.Kind == 0:
+			c.add(config.Note, pos, path, "nothing tells whether %s is a time or a number, so its value does. Write timestamp(…) or int(…) around it, and a value of the other kind is dead instead of out of order.", p.Expr.Text)
+		}
+	}
+	c.grain(m)
+}
+
+// grain warns of a version that is only a time that is too coarse.
+func (c *checker) grain(m *mapping.Mapping) {
+	s := m.Source
+	if len(m.Version) != 1 || m.Version[0].Expr.Text != "time" || s.Config.Time != nil || !s.Preset.HasTime {
+		return
+	}
+	e := m.Version[0].Expr
+	switch {
+	case s.Preset.TimeCaution != "":
+		c.add(config.Warning, e.At.Pos, e.At.Path, "is only the time. %s: %s.", s.Preset.Name, s.Preset.TimeCaution)
+	case time.Duration(s.Preset.Grain) >= time.Second:
+		c.add(config.Warning, e.At.Pos, e.At.Path, "is only the time. %s: time has whole seconds, which cannot order events of one second; add a second element, for example rank(type, [\"…\"]).", s.Preset.Name)
+	}
+}
+
+// stable warns of columns whose value is another each time an event comes.
+func (c *checker) stable(m *mapping.Mapping) {
+	for i, a := range m.Columns {
+		if a == nil || a.Expr == nil || a.Rest || a.Expr.Reads&expr.Received == 0 || m.Source.HasID() {
+			continue
+		}
+		if m.Table.Table.Table.Columns[i].Rule != merge.Min {
+			c.add(config.Warning, a.Expr.At.Pos, a.Expr.At.Path, "reads received, and source %s gives its events no identity: an event that comes again has another value. Use merge: min, or give the source an id:.", m.Source.Name)
+		}
+	}
+}
+
+func componentKind(e *mapping.Expr) merge.ComponentKind {
+	switch e.Kind {
+	case expr.KindTime, expr.KindText:
+		return merge.TimeComponent
+	case expr.KindNumber:
+		return merge.IntComponent
+	}
+	return 0
+}
+
+// shape gives the kinds of a version's elements; position has two.
+func shape(m *mapping.Mapping) []merge.ComponentKind {
+	var kinds []merge.ComponentKind
+	for _, p := range m.Version {
+		kinds = append(kinds, p.Kind)
+		if p.ByPosition() {
+			kinds = append(kinds, merge.IntComponent)
+		}
+	}
+	return kinds
+}
+
+// shapes checks that all versions that are compared with one another have the
+// same elements.
+func (c *checker) shapes(t *mapping.Table) {
+	reported := map[*mapping.Mapping]bool{}
+	for r := range mapping.Registers(t.Table.Table) {
+		var first *mapping.Mapping
+		for _, m := range t.Mappings {
+			if m.Broken() || !m.Feeds(r) {
+				continue
+			}
+			if first == nil {
+				first = m
+				continue
+			}
+			if !reported[m] {
+				reported[m] = c.sameShape(r, first, m)
+			}
+		}
+	}
+}
+
+func (c *checker) sameShape(r mapping.Register, first, m *mapping.Mapping) (reported bool) {
+	a, b := shape(first), shape(m)
+	pos, path := m.Config.Pos, m.Config.Path+".version"
+	if m.VersionGiven {
+		pos = m.Version[0].Expr.At.Pos
+	}
+	why := "All mappings of a table that set " + r.Name + " give the same number and kinds, or the comparison means nothing."
+	if len(a) != len(b) {
+		c.add(config.Error, pos, path, "has %s, %s has %d. %s", elements(m, len(b)), place(first), len(a), why)
+		return true
+	}
+	for i := range a {
+		if a[i] != b[i] && a[i] != 0 && b[i] != 0 {
+			if m.VersionGiven && i < len(m.Version) {
+				pos = m.Version[i].Expr.At.Pos
+			}
+			c.add(config.Error, pos, path, "element %d is %s, in %s it is %s. %s", i, kindName(b[i]), place(first), kindName(a[i]), why)
+			return true
+		}
+	}
+	return false
+}
+
+func elements(m *mapping.Mapping, n int) string {
+	text := map[bool]string{true: "1 element", false: itoa(n) + " elements"}[n == 1]
+	if !m.VersionGiven {
+		text += " (the default, time)"
+	}
+	return text
+}
+
+// clocks checks that the versions of one register are read from one clock.
+func (c *checker) clocks(t *mapping.Table) {
+	reported := map[*mapping.Mapping]bool{}
+	for r := range mapping.Registers(t.Table.Table) {
+		var first *mapping.Mapping
+		for _, m := range t.Mappings {
+			if m.Broken() || !m.Feeds(r) {
+				continue
+			}
+			first = orFirst(first, m)
+			if m.Clock() == first.Clock() || ranked(m) && ranked(first) || reported[m] {
+				continue
+			}
+			reported[m] = true
+			c.add(config.Error, m.Config.Pos, m.Config.Path,
+				"sets %s by the clock of %s, %s by the clock of %s. Times of two clocks do not tell what is newer. If they are one clock, say clock: %s here; else lead both versions with a rank, or give the columns of one a scope: of their own.",
+				r.Name, m.Clock(), place(first), first.Clock(), first.Clock())
+		}
+	}
+}
+
+var literalInt = regexp.MustCompile(`^-?[0-9]+$`)
+
+// ranked tells whether a version is led by a number that the config gives.
+func ranked(m *mapping.Mapping) bool {
+	if len(m.Version) == 0 {
+		return false
+	}
+	lead := m.Version[0].Expr
+	return literalInt.MatchString(lead.Text) || lead.Kind == expr.KindNumber && lead.Reads&^(expr.Type|expr.Source|expr.Event) == 0 && !m.Version[0].ByPosition()
+}
+
+// arrival tells which elements of a version come from arrival.
+func arrival(m *mapping.Mapping) bool {
+	return slices.ContainsFunc(m.Version, func(p *mapping.VersionPart) bool {
+		return p.Expr.Reads&(expr.Position|expr.Received) != 0
+	})
+}
