@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/hookfold/hookfold/event"
 	"github.com/hookfold/hookfold/journal"
@@ -51,8 +52,10 @@ type Options struct {
 	// consumers; default 16 MiB, negative for none.
 	CacheBytes int
 
-	// vfs names the SQLite file system to use; for tests.
-	vfs string
+	// For tests: the SQLite file system to use, and how long to wait for another
+	// process's lock; default 5 seconds.
+	vfs  string
+	busy time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -64,6 +67,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 16 << 20
+	}
+	if o.busy <= 0 {
+		o.busy = 5 * time.Second
 	}
 	return o
 }
@@ -115,7 +121,7 @@ func Open(path string, options Options) (*Journal, error) {
 			return nil, err
 		}
 	}
-	if j.file, err = openStore(path, options.vfs, options.Access); err != nil {
+	if j.file, err = openStore(path, j.options); err != nil {
 		return nil, errors.Join(err, j.unlock())
 	}
 	if options.Access != Owner {

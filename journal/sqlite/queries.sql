@@ -69,7 +69,7 @@ DELETE FROM entry WHERE consumer = ?1
 DELETE FROM consumer WHERE name = ?1
 
 -- name: consumers
-SELECT name, done, above FROM consumer ORDER BY name
+SELECT name FROM consumer ORDER BY name
 
 -- name: clear-entries
 DELETE FROM entry WHERE position BETWEEN ?2 AND ?3 AND consumer = ?1

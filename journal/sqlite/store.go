@@ -21,8 +21,7 @@ import (
 const (
 	// applicationID marks the file as a journal of Hookfold ("hkfj").
 	applicationID = 0x686b666a
-	busyTimeout   = "busy_timeout(5000)" // milliseconds
-	readers       = 4                    // connections that read
+	readers       = 4 // connections that read
 )
 
 var (
@@ -60,23 +59,23 @@ type store struct {
 	stmts map[string]*sql.Stmt
 }
 
-// openStore opens the file, makes the schema if the file is new and create is
-// set, and refuses a file that is something else.
-func openStore(path, vfs string, access Access) (_ *store, err error) {
+// openStore opens the file, makes it and its schema if there is none and this is
+// the owner, and refuses a file that is something else.
+func openStore(path string, options Options) (_ *store, err error) {
 	s := &store{path: path, stmts: make(map[string]*sql.Stmt)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
 		}
 	}()
-	if access == Owner {
+	if options.Access == Owner {
 		if err := createFile(path); err != nil {
 			return nil, err
 		}
 	} else if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("open journal: %w: there is no journal to read at %s; check the path, or start the server once to make it", err, path)
 	}
-	if s.write, err = open(path, vfs, "mode=rw", "_pragma=synchronous(FULL)"); err != nil {
+	if s.write, err = open(path, options, "mode=rw", "_pragma=synchronous(FULL)"); err != nil {
 		return nil, s.openError(err)
 	}
 	s.write.SetMaxOpenConns(1)
@@ -84,10 +83,10 @@ func openStore(path, vfs string, access Access) (_ *store, err error) {
 	if s.conn, err = s.write.Conn(ctx); err != nil {
 		return nil, s.openError(err)
 	}
-	if err := s.prepareFile(ctx, access); err != nil {
+	if err := s.prepareFile(ctx, options.Access); err != nil {
 		return nil, err
 	}
-	if access == Reader {
+	if options.Access == Reader {
 		err := s.conn.Close()
 		s.conn = nil
 		if err = errors.Join(err, s.write.Close()); err != nil {
@@ -95,7 +94,7 @@ func openStore(path, vfs string, access Access) (_ *store, err error) {
 		}
 		s.write = nil
 	}
-	if s.read, err = open(path, vfs, "mode=rw", "_pragma=query_only(1)"); err != nil {
+	if s.read, err = open(path, options, "mode=rw", "_pragma=query_only(1)"); err != nil {
 		return nil, s.openError(err)
 	}
 	s.read.SetMaxOpenConns(readers)
@@ -106,11 +105,11 @@ func openStore(path, vfs string, access Access) (_ *store, err error) {
 	return s, nil
 }
 
-func open(path, vfs string, options ...string) (*sql.DB, error) {
+func open(path string, o Options, options ...string) (*sql.DB, error) {
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
-	options = append(options, "_pragma="+busyTimeout, "_error_rc=1")
-	if vfs != "" {
-		options = append(options, "vfs="+url.QueryEscape(vfs))
+	options = append(options, fmt.Sprintf("_pragma=busy_timeout(%d)", o.busy.Milliseconds()), "_error_rc=1")
+	if o.vfs != "" {
+		options = append(options, "vfs="+url.QueryEscape(o.vfs))
 	}
 	connector, err := driver.NewConnector(u.String() + "?" + strings.Join(options, "&"))
 	if err != nil {

@@ -63,12 +63,19 @@ func (w *writer) run() {
 
 // write makes appends and tasks durable, or tells them why not.
 func (w *writer) write(ctx context.Context, appends []*appending, tasks []*task) {
-	if w.failed != nil && time.Since(w.tried) >= tryAgainAfter {
+	full := errors.Is(w.failed, journal.ErrFull)
+	if w.failed != nil && (full && len(appends) > 0 || time.Since(w.tried) >= tryAgainAfter) {
 		w.recover(ctx)
 	}
 	if w.failed != nil {
-		refuse(appends, tasks, w.failed)
-		return
+		refuse(appends, nil, w.failed)
+		appends = nil
+		if !errors.Is(w.failed, journal.ErrFull) {
+			refuse(nil, tasks, w.failed)
+			return
+		}
+		// Consumers may still find room for their results, which then let old
+		// deliveries go.
 	}
 	if len(appends) > 0 {
 		if err := w.makeRoom(ctx); err != nil {
@@ -87,7 +94,6 @@ func (w *writer) write(ctx context.Context, appends []*appending, tasks []*task)
 			tasks[bad].done <- err
 			tasks = append(tasks[:bad:bad], tasks[bad+1:]...)
 		case errors.Is(err, journal.ErrFull) && len(appends) > 0 && len(tasks) > 0:
-			// The results of consumers may still find room.
 			w.fail(err)
 			refuse(appends, nil, err)
 			appends = nil
@@ -260,7 +266,7 @@ func (w *writer) reopen(ctx context.Context) error {
 	broken := func(err error) error {
 		return fmt.Errorf("%w: %s: %w; look at its disk", journal.ErrBroken, j.path, err)
 	}
-	s, err := openStore(j.path, j.options.vfs, Owner)
+	s, err := openStore(j.path, j.options)
 	if err != nil {
 		return broken(err)
 	}
