@@ -1,6 +1,13 @@
 // Package config reads a config file into typed structs that keep their place
 // in the file, strictly: every key is known, every problem is reported with its
 // line and column, all at once.
+//
+// A file is read in three steps. The YAML is read into a tree; where that fails
+// because an expression lacks quotes, the scanner says so and puts them in, so
+// that the rest is read too. Sections, each a table of its keys, then turn the
+// tree into a Config; the reference in docs/config.md is written from the same
+// tables. At last what one part says about another is checked: names, keys,
+// references, scopes. Expressions are not compiled here.
 package config
 
 import (

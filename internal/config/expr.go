@@ -1,10 +1,14 @@
 package config
 
 import (
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
+
+// variableForm is a variable as expand knows it.
+var variableForm = regexp.MustCompile(`\$\{(?:[A-Za-z_][A-Za-z0-9_]*|file:[^}]*)\}`)
 
 // expr reads an expression. Scalars that YAML takes for a number, true, false
 // or null are literals, and so expressions as they stand.
@@ -20,8 +24,8 @@ func (v value) expr() (Expr, bool) {
 	case strings.TrimSpace(v.node.Value) == "":
 		v.fail("has no value; it has to be an expression, as in event.id. For NULL write null.")
 	case v.cutOff():
-	case strings.Contains(v.node.Value, "${") && !strings.ContainsAny(v.node.Value, `"'`):
-		v.fail("%s is not expanded in an expression: a value of the environment must not become code.", show(v.node.Value))
+	case variableForm.MatchString(v.node.Value):
+		v.fail("%s is not expanded in an expression: a value of the environment must not become code.", show(variableForm.FindString(v.node.Value)))
 	default:
 		text := v.node.Value
 		if plain(v.node) {

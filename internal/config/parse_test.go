@@ -131,6 +131,7 @@ func TestBounds(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"aliases of aliases":   {bomb, "more than 200000 values"},
 		"an alias of itself":   {"version: 1\nsources: {shop: {preset: http, verify: none}}\ntests: [{name: x, send: [{source: shop, body: &a [*a]}], expect: {}}]\n", "in a circle"},
+		"brackets in brackets": {"a: " + strings.Repeat("[", 250_000) + strings.Repeat("x]y", 250_000), "closed"},
 		"a large file":         {"version: 1\n#" + strings.Repeat("x", MaxSize), "at most 1048576"},
 		"problem upon problem": {keys, "more problems than these 100"},
 	} {

@@ -15,6 +15,8 @@ type scanner struct {
 	text    string
 	anchors map[string]bool
 	found   []finding
+	// work counts the bytes that have been looked at more than once.
+	work int
 }
 
 // finding is one thing that YAML cannot read. end is 0 if quotes around
@@ -29,7 +31,11 @@ var aliasForm = regexp.MustCompile(`^\*([A-Za-z0-9_-]+)\s*(#.*)?$`)
 
 const openQuote = "this quote is never closed."
 
+// find adds a finding, up to a bound.
 func (s *scanner) find(start, end int, text string) {
+	if len(s.found) == maxProblems {
+		return
+	}
 	before := s.text[:start]
 	line := strings.LastIndexByte(before, '\n') + 1
 	s.found = append(s.found, finding{

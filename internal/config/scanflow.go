@@ -144,8 +144,12 @@ func (s *scanner) afterItem(start, i int) int {
 // list or map: the next comma or closing bracket outside its own brackets and
 // quotes.
 func (s *scanner) expressionEnd(i int) int {
+	const enough = 16 * MaxSize // brackets inside brackets are looked at again
 	var open []byte
 	for j := i; j < len(s.text); j++ {
+		if s.work++; s.work > enough {
+			return len(s.text)
+		}
 		switch c := s.text[j]; c {
 		case '(', '[', '{':
 			open = append(open, map[byte]byte{'(': ')', '[': ']', '{': '}'}[c])
