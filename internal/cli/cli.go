@@ -115,7 +115,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, "%v", err) })
 	root.SetHelpCommand(&cobra.Command{Use: "help [command]", Hidden: true, Short: "Show help", RunE: func(cmd *cobra.Command, args []string) error {
 		of, _, err := root.Find(args)
-		if err != nil {
+		if err != nil || of == root && len(args) > 0 {
 			return usage(root, "there is no command %s", strings.Join(args, " "))
 		}
 		return of.Help()

@@ -3,33 +3,37 @@ package cli
 import (
 	"fmt"
 
+	"github.com/hookfold/hookfold/internal/check"
 	"github.com/hookfold/hookfold/internal/config"
 	"github.com/hookfold/hookfold/internal/mapping"
 	"github.com/hookfold/hookfold/source"
 )
 
-// read loads and compiles the config. The plan may be used only if the
-// problems have no error.
-func (a *app) read() (*mapping.Plan, *config.Problems) {
+// read loads and compiles the config. The report holds everything that was
+// found, and is never nil; the plan may be used only if the report has no
+// error.
+func (a *app) read() (*mapping.Plan, *check.Report) {
 	var presets []string
 	for _, p := range source.Presets() {
 		presets = append(presets, p.Name)
 	}
 	cfg, problems := config.Load(a.config, config.Options{Env: a.Getenv, Presets: presets})
 	if cfg == nil {
-		return nil, problems
+		return nil, &check.Report{Problems: problems}
 	}
 	plan, more := mapping.Compile(cfg)
 	problems.List = append(problems.List, more.List...)
-	problems.Sort()
-	return plan, problems
+	report := check.Run(plan)
+	report.Problems.List = append(report.Problems.List, problems.List...)
+	report.Problems.Sort()
+	return plan, report
 }
 
-// plan loads a config that has to be right. Warnings are printed.
+// plan loads a config that has to be right.
 func (a *app) plan() (*mapping.Plan, error) {
-	plan, problems := a.read()
-	if problems.Err() != nil {
-		return nil, &failure{code: Usage, err: configError{problems}, try: "hookfold check -c " + a.config}
+	plan, report := a.read()
+	if report.Problems.Err() != nil {
+		return nil, &failure{code: Usage, err: configError{report.Problems}, try: "hookfold check -c " + a.config}
 	}
 	return plan, nil
 }

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/hookfold/hookfold/internal/compile"
+	"github.com/hookfold/hookfold/internal/config"
+	"github.com/hookfold/hookfold/internal/mapping"
+	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
+)
+
+// connect compares the tables of a plan with the live databases.
+func connect(ctx context.Context, plan *mapping.Plan) (*config.Problems, error) {
+	list, err := targets(ctx, plan)
+	if err != nil {
+		return nil, err
+	}
+	defer closeTargets(list)
+	out := &config.Problems{File: plan.Config.File}
+	for _, target := range list {
+		for _, t := range target.tables {
+			have, err := schemas(ctx, target.sink, &t.Table)
+			if err != nil {
+				return nil, fmt.Errorf("target %s: %w", target.config.Text, err)
+			}
+			for _, p := range compile.Problems(dialect(target.config), &t.Table, have, usageOf(plan, t)) {
+				severity := config.Error
+				if p.Warning {
+					severity = config.Warning
+				}
+				out.Add(severity, t.Config.Pos, "", "table %s (target %s): %s", t.Name, target.config.Text, p.Text)
+			}
+		}
+	}
+	out.Sort()
+	return out, nil
+}
+
+// schemas reads the live schemas that concern a table.
+func schemas(ctx context.Context, s sink.Sink, t *sink.Table) (have compile.Schemas, err error) {
+	for _, x := range []struct {
+		name string
+		live **sink.Live
+	}{{t.Name, &have.Table}, {compile.OccupantsTable(t.Name), &have.Records}, {compile.VersionsTable(t.Name), &have.Versions}} {
+		if *x.live, err = s.Inspect(ctx, &sink.Table{Table: t.Table, Name: x.name}); err != nil {
+			return have, err
+		}
+	}
+	return have, nil
+}
+
+// usageOf tells what the mappings of a plan do with a table.
+func usageOf(plan *mapping.Plan, t *mapping.Table) compile.Usage {
+	use := compile.Usage{Unset: make([]bool, len(t.Columns))}
+	for _, m := range t.Mappings {
+		use.Inserts = use.Inserts || m.Config.IfMissing == merge.Insert
+		for i, a := range m.Columns {
+			use.Unset[i] = use.Unset[i] || a == nil || a.Expr.MaybeUnset || a.Expr.MaybeAbsent
+		}
+	}
+	use.Stubs = isParent(plan.Config, t.Config.Text)
+	return use
+}
+
+// isParent tells whether rows of a table are made for want of a parent.
+func isParent(cfg *config.Config, name string) bool {
+	for _, t := range cfg.Tables {
+		refs := t.Parents
+		for _, c := range slices.Concat(t.Key, t.Columns) {
+			if c.References != nil {
+				refs = append(refs, *c.References)
+			}
+		}
+		if slices.ContainsFunc(refs, func(r config.Reference) bool { return r.Table.Text == name }) {
+			return true
+		}
+	}
+	return false
+}
