@@ -102,6 +102,9 @@ func Place(e config.Expr, line, column int) config.Pos {
 	if line > 1 {
 		return config.Pos{Line: e.Pos.Line + line - 1, Column: column}
 	}
+	if e.Quoted {
+		column++
+	}
 	return config.Pos{Line: e.Pos.Line, Column: e.Pos.Column + column - 1}
 }
 
@@ -223,7 +226,7 @@ func (c *compiler) mapping(t *Table, place int, m *config.Mapping) {
 	for r := range Registers(t.Table.Table) {
 		out.versioned = out.versioned || out.Feeds(r)
 	}
-	out.broken = slices.ContainsFunc(c.problems.List[before:], func(p config.Problem) bool { return p.Severity == config.Error })
+	out.broken = out.incomplete() || slices.ContainsFunc(c.problems.List[before:], func(p config.Problem) bool { return p.Severity == config.Error })
 	out.readable()
 	t.Mappings = append(t.Mappings, out)
 	if !out.broken {
@@ -313,13 +316,10 @@ func (c *compiler) assignments(out *Mapping, m *config.Mapping) {
 	out.Columns = make([]*Assignment, len(t.Columns))
 	for _, a := range m.Set {
 		i := t.Column(a.Column.Text)
-		if i < 0 {
-			continue // reported: it is not a column
+		if i < 0 || t.Columns[i].Rule == merge.Touch {
+			continue // reported: it is not a column, or not one to be set
 		}
 		out.Columns[i] = &Assignment{At: a.Column, Expr: c.compile(out.Source, a.Expr, expr.ForMapping)}
-		if t.Columns[i].Rule == merge.Touch {
-			c.problems.Add(config.Error, a.Column.Pos, a.Column.Path, "is a touch column: Hookfold itself sets it, to the time of the last change. Leave it out.")
-		}
 	}
 	if m.Rest == nil {
 		return
@@ -338,7 +338,7 @@ func (c *compiler) parents(out *Mapping) {
 	t := out.Table.Config
 	add := func(ref *config.Reference, column, key int) {
 		parent := c.plan.Table(ref.Table.Text)
-		if parent == nil || ref.Missing != "ensure" {
+		if parent == nil || ref.Missing != "ensure" || len(parent.Config.Key) == 0 {
 			return
 		}
 		p := &parentRef{table: parent, column: column, key: key}

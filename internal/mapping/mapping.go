@@ -105,6 +105,21 @@ func (m *Mapping) Exprs() []*Expr {
 	return slices.DeleteFunc(all, func(e *Expr) bool { return e == nil })
 }
 
+// incomplete tells of a mapping that the loader could not read whole; it has
+// reported why.
+func (m *Mapping) incomplete() bool {
+	lacks := slices.Contains(m.Key, nil) || len(m.Version) == 0 ||
+		m.Config.When != nil && m.when == nil || m.Config.Rest != nil && m.rest == nil ||
+		m.Config.Occupant != nil && (m.OccupantID == nil || m.Config.Occupant.Since != nil && m.Since == nil)
+	for _, a := range m.Columns {
+		lacks = lacks || a != nil && a.Expr == nil
+	}
+	for _, p := range m.parents {
+		lacks = lacks || slices.Contains(p.exprs, nil)
+	}
+	return lacks
+}
+
 // readable finds out what the mapping can read besides the event's body: it is
 // part of what a version's hash is over.
 func (m *Mapping) readable() {
