@@ -100,7 +100,26 @@ func (w *writer) own(items []item) error {
 		return err
 	}
 	w.missing(there.absent)
-	return w.update(there.present)
+	return w.update(w.together(there.present))
+}
+
+// together joins rows that differ only in what they do when there is no row:
+// no key may come twice in a statement.
+func (w *writer) together(items []item) []item {
+	var out []item
+	for _, it := range items {
+		if n := len(out); n > 0 && sameRow(out[n-1].row, it.row) {
+			out[n-1] = item{row: merge.Join(w.table.Table, out[n-1].row, it.row)}
+			w.result.Unchanged++
+			continue
+		}
+		out = append(out, it)
+	}
+	return out
+}
+
+func sameRow(a, b *merge.Row) bool {
+	return a.Key == b.Key && (a.Occupant == nil) == (b.Occupant == nil) && (a.Occupant == nil || a.Occupant.ID == b.Occupant.ID)
 }
 
 // upsert writes rows that have all that a new row needs.
@@ -196,13 +215,24 @@ func (w *writer) lacks(r *merge.Row) []string {
 // refuse reports rows that cannot be inserted yet.
 func (w *writer) refuse(items []item) {
 	for _, it := range items {
-		columns := w.lacks(it.row)
-		list := strings.Join(columns, ", ")
-		message := fmt.Sprintf("%s %s: there is no such row yet, and a new one needs a value for %s (NOT NULL)", w.table.Table.Name, w.table.Show(it.row.Key), list)
-		if !says(it.row) && it.row.Occupant == nil {
-			message = fmt.Sprintf("%s %s cannot be inserted as a parent with its key alone: %s is NOT NULL and has no default", w.table.Table.Name, w.table.Show(it.row.Key), list)
+		r := it.row
+		columns := w.lacks(r)
+		if it.part != nil {
+			r = it.part
+			columns = slices.DeleteFunc(columns, func(name string) bool {
+				i := w.table.Column(name)
+				return i >= 0 && r.Cells[i].Set && !r.Cells[i].Value.IsNull()
+			})
 		}
-		w.faults = append(w.faults, sink.RowError{RowRef: sink.RowRef{Table: w.table, Row: it.row},
+		if len(columns) == 0 {
+			continue // an occupant that is not the newest; the newest is at fault
+		}
+		list := strings.Join(columns, ", ")
+		message := fmt.Sprintf("%s %s: there is no such row yet, and a new one needs a value for %s (NOT NULL)", w.table.Table.Name, w.table.Show(r.Key), list)
+		if !says(r) && r.Occupant == nil {
+			message = fmt.Sprintf("%s %s cannot be inserted as a parent with its key alone: %s is NOT NULL and has no default", w.table.Table.Name, w.table.Show(r.Key), list)
+		}
+		w.faults = append(w.faults, sink.RowError{RowRef: sink.RowRef{Table: w.table, Row: r},
 			Err: &sink.Error{Action: sink.Wait, Message: message, On: w.table.Name + "." + columns[0]}})
 	}
 }
@@ -223,7 +253,7 @@ func (w *writer) occupants(items, own []item) error {
 		return err
 	}
 	w.missing(there.absent)
-	guests = there.present
+	guests = w.together(there.present)
 	for _, list := range [][]item{joined, guests} {
 		if err := w.count(o.Join, list); err != nil {
 			return err
@@ -274,7 +304,7 @@ func withOwn(items, own []item) []item {
 		if mine := byKey[r.Key]; mine != nil {
 			r.Cells, r.Scopes = mine.Cells, mine.Scopes
 		}
-		out[i] = item{row: r}
+		out[i] = item{row: r, part: it.row}
 	}
 	return out
 }

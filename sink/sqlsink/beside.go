@@ -107,7 +107,18 @@ func (w *writer) ownBeside(full, partial, guests []item) error {
 		return err
 	}
 	w.missing(there.absent)
-	return w.joinBeside(there)
+	for _, missing := range []merge.Missing{merge.Wait, merge.Skip} { // no key comes twice in one
+		some := &presence{}
+		for i, it := range there.present {
+			if it.row.IfMissing == missing {
+				some.present, some.empty = append(some.present, it), append(some.empty, there.empty[i])
+			}
+		}
+		if err := w.joinBeside(some); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // insertBeside inserts rows that were not there a moment ago. Their versions

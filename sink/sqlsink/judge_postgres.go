@@ -48,6 +48,7 @@ func (p *postgresEngine) judge(err error, table string) *fault {
 		f.On = e.ConstraintName
 		return say(sink.Wait, "table %s: exclusion %s: another row is in the way: %s", table, e.ConstraintName, detail)
 	case "23502":
+		f.schema = true // perhaps it allowed NULL when it was looked at
 		f.On = table + "." + e.ColumnName
 		return say(sink.Wait, "table %s: column %s is NOT NULL and has no value yet", table, e.ColumnName)
 	case "23514":

@@ -36,6 +36,7 @@ func (e *sqliteEngine) judge(err error, table string) *fault {
 		f.On = table + " foreign key"
 		return say(sink.Wait, "table %s: a foreign key names a row that is not there: %s", table, text)
 	case lib.SQLITE_CONSTRAINT_NOTNULL:
+		f.schema = true // perhaps it allowed NULL when it was looked at
 		f.On = after(text, "constraint failed: ")
 		return say(sink.Wait, "table %s: %s is NOT NULL and has no value yet", table, f.On)
 	}

@@ -111,10 +111,13 @@ type conn interface {
 	save(ctx context.Context, sql, table string, keys, versions []string) error
 }
 
-// item is a row to be written, with the versions that are stored beside it.
+// item is a row to be written.
 type item struct {
-	row    *merge.Row
+	row *merge.Row
+	// stored are the versions that lie beside the row, by name.
 	stored map[string]string
+	// part is the row of the batch, where row is one made of it.
+	part *merge.Row
 }
 
 func (it item) value(p compile.Param) (string, bool) {
@@ -212,6 +215,10 @@ func (s *sqlSink) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error
 		}
 		f := s.fault(err)
 		switch {
+		case f == nil && !refreshed: // perhaps the table has changed since it was looked at
+			refreshed = true
+			s.forget()
+			continue
 		case f == nil:
 			return nil, err
 		case ctx.Err() != nil:
