@@ -57,7 +57,7 @@ func (l *landing) land(ctx context.Context, f folded) error {
 		l.blame(f.units[0], fault)
 		return nil
 	}
-	if l.hopeless(fault) {
+	if l.hopeless(f.units, fault) {
 		for _, u := range f.units {
 			l.blame(u, fault)
 		}
@@ -240,10 +240,18 @@ func after(err error) time.Duration {
 // before the rest of their part is left to wait untried.
 const enough = 4
 
-// hopeless tells whether trying single changes on is a waste. Only changes that
-// wait are left untried, for those are tried again; none is dead untried.
-func (l *landing) hopeless(fault error) bool {
-	return l.alike >= enough && fault.Error() == l.last && sink.ActionOf(first(fault)) != sink.Reject
+// hopeless tells whether trying single changes on is a waste: a fault of the
+// target's own that goes on meeting them, or changes of one row that all have
+// to wait for the same. They are left to wait, and so are tried again; none is
+// dead untried.
+func (l *landing) hopeless(units []unit, fault error) bool {
+	if l.alike < enough || fault.Error() != l.last || sink.ActionOf(first(fault)) == sink.Reject {
+		return false
+	}
+	var s *stubborn
+	return errors.As(fault, &s) || !slices.ContainsFunc(units, func(u unit) bool {
+		return u.change.Table != units[0].change.Table || u.change.Key != units[0].change.Key
+	})
 }
 
 // first is the first of the errors of a batch, or the error itself.
