@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/internal/daemon"
 	"github.com/hookfold/hookfold/journal"
 	"github.com/hookfold/hookfold/journal/sqlite"
 )
@@ -25,7 +26,7 @@ func (a *app) openJournal(access sqlite.Access) (journal.Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sqlite.Open(strings.TrimPrefix(plan.Config.Journal.URL.Text, "sqlite:"), sqlite.Options{Access: access})
+	return daemon.OpenJournal(plan.Config, access)
 }
 
 // entryJSON is one event that is dead or waiting.

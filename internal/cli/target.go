@@ -2,13 +2,13 @@ package cli
 
 import (
 	"context"
-	"fmt"
+	"strings"
 
 	"github.com/hookfold/hookfold/internal/compile"
 	"github.com/hookfold/hookfold/internal/config"
+	"github.com/hookfold/hookfold/internal/daemon"
 	"github.com/hookfold/hookfold/internal/mapping"
 	"github.com/hookfold/hookfold/sink"
-	"github.com/hookfold/hookfold/sink/sqlsink"
 )
 
 // target is one database of a plan and the tables that live in it.
@@ -29,19 +29,17 @@ func (t *target) sinkTables() []*sink.Table {
 // targets opens the database of every target that has a table. The caller
 // closes them.
 func targets(ctx context.Context, plan *mapping.Plan) ([]*target, error) {
+	sinks, err := daemon.OpenSinks(ctx, plan)
+	if err != nil {
+		return nil, err
+	}
 	var out []*target
 	for _, name := range plan.Targets() {
-		t := &target{config: plan.Config.TargetNamed(name)}
+		t := &target{config: plan.Config.TargetNamed(name), sink: sinks[name]}
 		for _, x := range plan.Tables {
 			if x.Target == name {
 				t.tables = append(t.tables, x)
 			}
-		}
-		var err error
-		t.sink, err = sqlsink.Open(ctx, t.config.URL.Text, t.sinkTables(), sqlsink.Options{Pooler: t.config.Pooler, Connections: t.config.Connections})
-		if err != nil {
-			closeTargets(out)
-			return nil, fmt.Errorf("target %s: %w", name, err)
 		}
 		out = append(out, t)
 	}
@@ -56,7 +54,7 @@ func closeTargets(list []*target) {
 
 // dialect is the dialect of a target's database.
 func dialect(t *config.Target) compile.Dialect {
-	if len(t.URL.Text) >= 7 && t.URL.Text[:7] == "sqlite:" {
+	if strings.HasPrefix(t.URL.Text, "sqlite:") {
 		return compile.SQLite
 	}
 	return compile.Postgres

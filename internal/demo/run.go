@@ -62,7 +62,7 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, server.stop()) }()
+	defer func() { err = server.stop(err) }()
 	r.Receive = server.url
 
 	story := Story(o.Seed)

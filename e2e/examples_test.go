@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// exampleEnv is the environment that every example can be run with.
+func exampleEnv(url string) []string {
+	env := append(os.Environ(), "DATABASE_URL="+url)
+	for _, name := range []string{"CALENDLY_SIGNING_KEY", "META_APP_SECRET", "META_VERIFY_TOKEN", "HASURA_WEBHOOK_SECRET", "SUPABASE_WEBHOOK_SECRET", "WEBHOOK_SECRET", "STRIPE_WEBHOOK_SECRET", "SHOP_SECRET"} {
+		env = append(env, name+"=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	}
+	return env
+}
+
+// TestExamples replays the deliveries of each example, twice, and compares the
+// rows with those that its rows.txt shows.
+func TestExamples(t *testing.T) {
+	examples, err := filepath.Glob("../examples/*/hookfold.yaml")
+	if err != nil || len(examples) < 7 {
+		t.Fatalf("%d examples, %v", len(examples), err)
+	}
+	for _, file := range examples {
+		dir := filepath.Dir(file)
+		for engine, database := range engines {
+			t.Run(filepath.Base(dir)+"/"+engine, func(t *testing.T) {
+				url, work := database(t), t.TempDir()
+				env := exampleEnv(url)
+				config, err := filepath.Abs(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				deliveries := filepath.Join(filepath.Dir(config), "deliveries.ndjson")
+				for _, args := range [][]string{{"check", "--test"}, {"migrate", "--apply"}, {"check", "--connect"}} {
+					if out, err := command(work, env, append(args, "-c", config)...); err != nil {
+						t.Fatalf("hookfold %v: %v\n%s", args, err, out)
+					}
+				}
+				for range 2 {
+					out, err := command(work, env, "replay", deliveries, "--json", "-c", config)
+					var summary struct{ Dead, Waiting, Settled int }
+					if jsonErr := json.Unmarshal([]byte(out), &summary); err != nil || jsonErr != nil || summary.Dead+summary.Waiting > 0 || summary.Settled == 0 {
+						t.Fatalf("replay: %v %v\n%s", err, jsonErr, out)
+					}
+				}
+				tables, err := openTables(file, url, lookup(env))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer tables.db.Close()
+				have, err := tables.text(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				compareFile(t, filepath.Join(dir, "rows.txt"), have)
+			})
+		}
+	}
+}
+
+// lookup looks variables up in an environment; the last of a name counts.
+func lookup(env []string) func(string) (string, bool) {
+	values := map[string]string{}
+	for _, e := range env {
+		for i := range e {
+			if e[i] == '=' {
+				values[e[:i]] = e[i+1:]
+				break
+			}
+		}
+	}
+	return func(name string) (string, bool) { v, ok := values[name]; return v, ok }
+}
+
+// compareFile compares with a file that HOOKFOLD_UPDATE rewrites.
+func compareFile(t *testing.T, path, have string) {
+	t.Helper()
+	if os.Getenv("HOOKFOLD_UPDATE") != "" {
+		if err := os.WriteFile(path, []byte(have), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if have != string(want) {
+		t.Errorf("%s differs (HOOKFOLD_UPDATE=1 rewrites it). have:\n%s\nwant:\n%s", path, have, want)
+	}
+}

@@ -1,0 +1,227 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/hookfold/hookfold/internal/config"
+	"github.com/hookfold/hookfold/internal/mapping"
+	"github.com/hookfold/hookfold/internal/testdb"
+	"github.com/hookfold/hookfold/internal/witness"
+)
+
+// engines are the databases that every scenario runs on: by name, what makes an
+// empty one and returns its URL.
+var engines = map[string]func(testing.TB) string{
+	"sqlite":   testdb.SQLite,
+	"postgres": testdb.Schema,
+}
+
+// TestScripts runs the transcripts. In them, besides the commands of testscript:
+//
+//	hookfold ARGS           runs the program; the config's DATABASE_URL is an empty database
+//	serve [ARGS]            starts hookfold serve and waits until it is ready
+//	stop, kill              end it with SIGTERM and status 0, or with SIGKILL
+//	request METHOD PATH [FILE] [HEADER...]   sends a request to it and prints the status and body
+//	rows FILE               waits until the tables of hookfold.yaml are as in FILE
+//	sql STATEMENT           runs a statement on the database
+//	log                     prints what the server has logged
+func TestScripts(t *testing.T) {
+	for name, database := range engines {
+		t.Run(name, func(t *testing.T) {
+			testscript.Run(t, testscript.Params{
+				Dir: "testdata", UpdateScripts: os.Getenv("HOOKFOLD_UPDATE") != "",
+				RequireUniqueNames: true,
+				Setup: func(e *testscript.Env) error {
+					tb := e.T().(testing.TB)
+					e.Setenv("DATABASE_URL", database(tb))
+					e.Setenv("ENGINE", name)
+					e.Setenv("SECRET", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+					e.Values[serverKey] = new(running)
+					e.Defer(func() {
+						if s := e.Values[serverKey].(*running).server; s != nil {
+							s.kill()
+						}
+					})
+					return nil
+				},
+				Condition: func(c string) (bool, error) {
+					if _, ok := engines[c]; ok {
+						return c == name, nil
+					}
+					return false, fmt.Errorf("unknown condition %s", c)
+				},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){
+					"serve": scriptServe, "stop": scriptStop, "kill": scriptKill,
+					"request": scriptRequest, "rows": scriptRows, "sql": scriptSQL, "log": scriptLog,
+				},
+			})
+		})
+	}
+}
+
+type key string
+
+const serverKey key = "server"
+
+type running struct{ *server }
+
+func serverOf(ts *testscript.TestScript) *running { return ts.Value(serverKey).(*running) }
+
+func scriptServe(ts *testscript.TestScript, neg bool, args []string) {
+	env := os.Environ()
+	for _, name := range []string{"DATABASE_URL", "SECRET"} {
+		env = append(env, name+"="+ts.Getenv(name))
+	}
+	s, err := serve(ts.MkAbs("."), env, args...)
+	if neg {
+		if err == nil {
+			s.kill()
+			ts.Fatalf("the server started")
+		}
+		fmt.Fprintln(ts.Stderr(), err)
+		return
+	}
+	ts.Check(err)
+	serverOf(ts).server = s
+	ts.Setenv("SERVER", s.Receive)
+	ts.Setenv("ADMIN", s.Admin)
+}
+
+func scriptStop(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Check(serverOf(ts).stop())
+}
+
+func scriptKill(ts *testscript.TestScript, _ bool, _ []string) { serverOf(ts).kill() }
+
+func scriptLog(ts *testscript.TestScript, _ bool, _ []string) {
+	fmt.Fprint(ts.Stdout(), serverOf(ts).log.String())
+}
+
+func scriptRequest(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: request METHOD PATH [FILE] [HEADER...]")
+	}
+	base := serverOf(ts).Receive
+	if strings.HasPrefix(args[1], "/healthz") || strings.HasPrefix(args[1], "/readyz") || strings.HasPrefix(args[1], "/metrics") {
+		base = serverOf(ts).Admin
+	}
+	var body io.Reader
+	if len(args) > 2 && args[2] != "-" {
+		body = strings.NewReader(strings.TrimSuffix(ts.ReadFile(args[2]), "\n"))
+	}
+	req, err := http.NewRequest(args[0], base+args[1], body)
+	ts.Check(err)
+	for _, h := range args[min(3, len(args)):] {
+		name, value, _ := strings.Cut(h, ":")
+		req.Header.Add(name, strings.TrimSpace(value))
+	}
+	resp, err := http.DefaultClient.Do(req)
+	ts.Check(err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	fmt.Fprintf(ts.Stdout(), "%d %s\n", resp.StatusCode, bytes.TrimSpace(text))
+}
+
+// scriptRows waits until the rows are as the file says.
+func scriptRows(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: rows FILE")
+	}
+	getenv := func(name string) (string, bool) { v := ts.Getenv(name); return v, v != "" }
+	tables, err := openTables(ts.MkAbs("hookfold.yaml"), ts.Getenv("DATABASE_URL"), getenv)
+	ts.Check(err)
+	defer tables.db.Close()
+	want := ts.ReadFile(args[0])
+	have, err := tables.become(want)
+	if err == nil {
+		return
+	}
+	if os.Getenv("HOOKFOLD_UPDATE") != "" {
+		fmt.Fprint(ts.Stdout(), have)
+	}
+	ts.Fatalf("%v\nhave:\n%s\nwant:\n%s", err, have, want)
+}
+
+func scriptSQL(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := witness.Open(ts.Getenv("DATABASE_URL"))
+	ts.Check(err)
+	defer db.Close()
+	_, err = db.Exec(strings.Join(args, " "))
+	ts.Check(err)
+}
+
+// tables are the tables of a config, as plain SQL finds them.
+type tables struct {
+	plan *mapping.Plan
+	db   *witness.DB
+}
+
+func openTables(file, url string, getenv func(string) (string, bool)) (*tables, error) {
+	cfg, problems := config.Load(file, config.Options{Env: getenv})
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	plan, problems := mapping.Compile(cfg)
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	db, err := witness.Open(url)
+	if err != nil {
+		return nil, err
+	}
+	return &tables{plan, db}, nil
+}
+
+// text prints all tables.
+func (x *tables) text(ctx context.Context) (string, error) {
+	var out []string
+	for _, t := range x.plan.Tables {
+		rows, err := x.db.Read(ctx, &t.Table)
+		if err != nil {
+			return "", err
+		}
+		out = append(out, witness.Text(&t.Table, rows))
+	}
+	return strings.Join(out, "\n"), nil
+}
+
+// become waits until the tables print as they should.
+func (x *tables) become(want string) (have string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		have, err = x.text(ctx)
+		if have == want {
+			return have, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return have, errors.Join(err, errors.New("the rows are not as they should be"))
+		}
+	}
+}
+
+func writeFile(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
