@@ -45,7 +45,7 @@ func newColumn(d Dialect, name string, t merge.Type) column {
 	if d == SQLite {
 		c.live.Base, c.live.Length, c.live.Precision, c.live.Scale = Affinity(typ), 0, 0, 0
 	}
-	if t.Kind == merge.Int {
+	if t.Kind == merge.Int || d == SQLite && Affinity(typ) == affinityInteger {
 		c.live.Bits = 64
 	}
 	return c

@@ -119,8 +119,8 @@ func fitsSQLite(t merge.Type, rule merge.Rule, c *sink.LiveColumn) verdict {
 		}
 		return doubtful("SQLite keeps decimals there as floating point. Declare it TEXT")
 	case merge.Float:
-		if affinity == affinityText {
-			return bad("SQLite keeps 15 digits of a float there. Declare it REAL")
+		if affinity == affinityText || affinity == affinityInteger {
+			return bad("SQLite does not keep every float there. Declare it REAL")
 		}
 	case merge.JSON, merge.TextArray:
 		if affinity != affinityText && affinity != affinityBlob {

@@ -67,6 +67,9 @@ func (p *postgresEngine) inspect(ctx context.Context, name string) (*sink.Live, 
 		var c sink.LiveColumn
 		var typ string
 		err := row.Scan(&c.Name, &c.Type, &c.Base, &typ, &c.Length, &c.Precision, &c.Scale, &c.Labels, &c.NotNull, &c.Default, &c.Generated, &c.Collation)
+		if len(c.Labels) == 0 {
+			c.Labels = nil
+		}
 		c.Bits = map[string]int{"int2": 16, "int4": 32, "int8": 64}[typ]
 		return c, err
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 
 	"github.com/hookfold/hookfold/internal/compile"
 	"github.com/hookfold/hookfold/sink"
@@ -44,6 +45,7 @@ func (e *sqliteEngine) inspect(ctx context.Context, name string) (*sink.Live, er
 		if err := scan(&c.Name, &c.Type, &c.NotNull, &c.Default, &pk, &hidden); err != nil {
 			return err
 		}
+		c.Type = strings.ToLower(c.Type) // SQLite itself writes some types in capitals
 		c.Base = compile.Affinity(c.Type)
 		if c.Base == "integer" {
 			c.Bits = 64
@@ -82,8 +84,8 @@ func (e *sqliteEngine) inspect(ctx context.Context, name string) (*sink.Live, er
 			}
 			plain = plain && cid >= 0
 			u.Columns = append(u.Columns, column)
-			if c := live.Column(column); c != nil && collation != "BINARY" {
-				c.Collation = collation
+			if c := live.Column(column); c != nil && !strings.EqualFold(collation, "binary") {
+				c.Collation = strings.ToUpper(collation)
 			}
 			return nil
 		})
