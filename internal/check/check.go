@@ -61,13 +61,13 @@ func Run(p *mapping.Plan) *Report {
 		c.used(table)
 		for _, m := range table.Mappings {
 			c.types(m)
+			c.scopes(m)
+			c.samples(m)
 			if m.Broken() {
 				continue
 			}
-			c.scopes(m)
 			c.versioned(m)
 			c.stable(m)
-			c.samples(m)
 		}
 		c.shapes(table)
 		c.clocks(table)

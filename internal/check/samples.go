@@ -44,7 +44,9 @@ func (c *checker) samples(m *mapping.Mapping) {
 			c.path(m, e, p, samples, lacking)
 		}
 	}
-	c.try(m, samples, lacking)
+	if !m.Broken() {
+		c.try(m, samples, lacking)
+	}
 }
 
 func typesOf(m *mapping.Mapping) string {

@@ -294,7 +294,9 @@ func TestBounds(t *testing.T) {
 	cases := []struct{ expr, want string }{
 		{`lists.range(100000).map(i, lists.range(100000).map(j, i * j))`, "costs too much"},
 		{`lists.range(1000000000)`, "at most 100000 elements"},
-		{`lists.range(100000).map(i, string(raw) + string(raw))`, "bytes of text"},
+		{`string(raw).replace("", string(raw)).replace('"', string(raw) + string(raw) + string(raw) + string(raw))`, "bytes of text"},
+		{`string(raw).replace("", string(raw) + string(raw) + string(raw) + string(raw)).replace("e", "f")`, "too long to be searched"},
+		{`lists.range(6000).distinct()`, "too long to compare"},
 		{`lists.range(20000).map(i, string(raw).replace("", string(raw)))`, ""},
 		{`lists.range(100000).map(i, "x").join(string(raw))`, "bytes of text"},
 	}

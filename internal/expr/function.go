@@ -18,10 +18,11 @@ import (
 
 // Bounds on what one evaluation may do.
 const (
-	maxText = 1 << 20  // bytes of a text that is searched, split or matched
-	maxMade = 32 << 20 // bytes of text made
-	maxList = 100_000  // elements of a list that is made
-	maxCost = 5_000_000
+	maxText  = 1 << 20  // bytes of a text that is searched, split or matched
+	maxMade  = 32 << 20 // bytes of text made
+	maxList  = 100_000  // elements of a list that is made
+	maxPairs = 5_000    // elements of lists that are compared each with each
+	maxCost  = 1_000_000
 )
 
 // grow counts text that is made.
@@ -381,6 +382,7 @@ var guards = map[string]func(in *Input, args []ref.Val) ref.Val{
 	"split":         guardTexts,
 	"matches":       guardTexts,
 	"regex.extract": guardTexts, "regex.extractAll": guardTexts, "regex.replace": guardReplaceAll,
+	"distinct": guardPairs, "hasOnly": guardPairs, "hasAny": guardPairs, "hasAll": guardPairs, "hasExactly": guardPairs,
 	"lists.range": func(_ *Input, args []ref.Val) ref.Val {
 		if n, ok := args[0].(types.Int); ok && n > maxList {
 			return types.NewErr("lists.range: at most %d elements", maxList)
@@ -393,6 +395,17 @@ func guardTexts(in *Input, args []ref.Val) ref.Val {
 	for _, a := range args {
 		if s, ok := a.(types.String); ok && len(s) > maxText {
 			return types.NewErr("a text of %d bytes is too long to be searched (at most %d)", len(s), maxText)
+		}
+	}
+	return nil
+}
+
+func guardPairs(_ *Input, args []ref.Val) ref.Val {
+	for _, a := range args {
+		if l, ok := a.(traits.Sizer); ok {
+			if n, _ := l.Size().(types.Int); n > maxPairs {
+				return types.NewErr("a list of %d elements is too long to compare each with each (at most %d)", n, maxPairs)
+			}
 		}
 	}
 	return nil
