@@ -61,7 +61,7 @@ func (r *request) reserve(n int64) bool {
 	if r.h.inHand.Add(n) <= r.h.o.MaxInHand {
 		return true
 	}
-	r.h.log.line(slog.LevelError, r.source.name, http.StatusServiceUnavailable,
+	r.h.say(slog.LevelError, r.source.name, http.StatusServiceUnavailable,
 		fmt.Sprintf("requests in hand hold more than %s bytes. The sender is told to come back.", digits(r.h.o.MaxInHand)))
 	return false
 }
@@ -71,7 +71,7 @@ func (r *request) tooLarge(length int64) {
 	if length >= 0 {
 		size = fmt.Sprintf("a body of %s bytes", digits(length))
 	}
-	r.h.log.line(slog.LevelWarn, r.source.name, http.StatusRequestEntityTooLarge,
+	r.h.say(slog.LevelWarn, r.source.name, http.StatusRequestEntityTooLarge,
 		fmt.Sprintf("%s is more than max_body, %s bytes", size, digits(r.source.MaxBody)))
 }
 
@@ -87,15 +87,15 @@ func (r *request) unreadable(err error, have int) reply {
 	isNetwork := errors.As(err, &network)
 	switch {
 	case isNetwork && network.Timeout():
-		r.h.log.line(slog.LevelWarn, r.source.name, http.StatusServiceUnavailable,
+		r.h.say(slog.LevelWarn, r.source.name, http.StatusServiceUnavailable,
 			fmt.Sprintf("the body did not come in time: %s bytes of it were received", digits(int64(have))))
 		return retryLater(pauseOverloaded)
 	case isNetwork, errors.Is(err, io.ErrUnexpectedEOF), r.Context().Err() != nil:
-		r.h.log.line(slog.LevelInfo, r.source.name, 0,
+		r.h.say(slog.LevelInfo, r.source.name, 0,
 			fmt.Sprintf("the sender went away after %s bytes of the body", digits(int64(have))))
 		return gone
 	}
-	r.h.log.line(slog.LevelWarn, r.source.name, http.StatusBadRequest, fmt.Sprintf("the body cannot be read: %v", err))
+	r.h.say(slog.LevelWarn, r.source.name, http.StatusBadRequest, fmt.Sprintf("the body cannot be read: %v", err))
 	return malformed
 }
 

@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/internal/calm"
 	"github.com/hookfold/hookfold/journal"
 	"github.com/hookfold/hookfold/source"
 )
@@ -116,7 +117,7 @@ type Handler struct {
 	o       Options
 	sources map[string]*endpoint
 	inHand  atomic.Int64 // bytes of bodies being read or journaled
-	log     *calm
+	log     *calm.Logger
 }
 
 // endpoint is a source with its name and defaults.
@@ -128,7 +129,7 @@ type endpoint struct {
 // New returns a handler.
 func New(o Options) *Handler {
 	o = o.withDefaults()
-	h := &Handler{o: o, sources: make(map[string]*endpoint, len(o.Sources)), log: newCalm(o.Log, o.Now)}
+	h := &Handler{o: o, sources: make(map[string]*endpoint, len(o.Sources)), log: calm.New(o.Log, o.Now)}
 	for name, s := range o.Sources {
 		if s.MaxBody <= 0 {
 			s.MaxBody = DefaultMaxBody
@@ -155,6 +156,21 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		h.o.Observer.Answered(name, rep.status, len(rq.body), h.o.Now().Sub(begun))
 	}
+}
+
+// say writes the line "401 stripe: reason" for the operator, without the source
+// if there is none. A status of 0 is written as "gone".
+func (h *Handler) say(level slog.Level, source string, status int, reason string) {
+	answer := "gone"
+	if status != 0 {
+		answer = strconv.Itoa(status)
+	}
+	h.log.Line(level, answer+" "+source, func() string {
+		if source == "" {
+			return answer + " " + reason
+		}
+		return answer + " " + source + ": " + reason
+	})
 }
 
 // find returns the source a path names, and what follows its name: "" or a path
@@ -196,7 +212,7 @@ func (r *request) safely(w http.ResponseWriter) (rep reply) {
 			if r.source != nil {
 				name = r.source.name
 			}
-			r.h.log.line(slog.LevelError, name, http.StatusServiceUnavailable, fmt.Sprintf("receiving panicked: %v. This is a fault of Hookfold.", p))
+			r.h.say(slog.LevelError, name, http.StatusServiceUnavailable, fmt.Sprintf("receiving panicked: %v. This is a fault of Hookfold.", p))
 			rep = retryLater(pauseBroken)
 		}
 	}()
@@ -206,7 +222,7 @@ func (r *request) safely(w http.ResponseWriter) (rep reply) {
 func (r *request) answer(w http.ResponseWriter) reply {
 	e := r.source
 	if e == nil {
-		r.h.log.line(slog.LevelInfo, "", http.StatusNotFound, fmt.Sprintf("no source for %.100q", r.URL.EscapedPath()))
+		r.h.say(slog.LevelInfo, "", http.StatusNotFound, fmt.Sprintf("no source for %.100q", r.URL.EscapedPath()))
 		return notFound
 	}
 	switch r.Method {
@@ -228,7 +244,7 @@ func (r *request) answer(w http.ResponseWriter) reply {
 		return reply{status: a.Status, handshake: a}
 	}
 	if err := e.Verify(seen, now); err != nil {
-		r.h.log.line(slog.LevelWarn, e.name, http.StatusUnauthorized, err.Error())
+		r.h.say(slog.LevelWarn, e.name, http.StatusUnauthorized, err.Error())
 		return unauthorized
 	}
 	return r.keep(now)
@@ -271,7 +287,7 @@ func (r *request) keep(now time.Time) reply {
 	if err == nil {
 		return received
 	}
-	r.h.log.line(slog.LevelError, r.source.name, http.StatusServiceUnavailable, journalReason(err))
+	r.h.say(slog.LevelError, r.source.name, http.StatusServiceUnavailable, journalReason(err))
 	if errors.Is(err, journal.ErrOverloaded) || errors.Is(err, context.DeadlineExceeded) {
 		return retryLater(pauseOverloaded)
 	}

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/internal/calm"
 	"github.com/hookfold/hookfold/journal"
 	"github.com/hookfold/hookfold/source"
 )
@@ -330,8 +331,8 @@ func TestRubbishDoesNotFillTheLog(t *testing.T) {
 	at = at.Add(2 * time.Second)
 	r.do("POST", "/in/shop", strings.NewReader("{}"))
 	log := r.logged()
-	if n := strings.Count(log, "401 shop"); n != calmBurst+1 {
-		t.Errorf("%d lines, want %d", n, calmBurst+1)
+	if n := strings.Count(log, "401 shop"); n != calm.Burst+1 {
+		t.Errorf("%d lines, want %d", n, calm.Burst+1)
 	}
 	if !strings.Contains(log, "left_out=80") {
 		t.Errorf("the log does not tell what it left out: %s", log)

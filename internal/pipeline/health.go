@@ -1,9 +1,7 @@
 package pipeline
 
 import (
-	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -54,64 +52,4 @@ func (h *health) read() Health {
 	out := h.bad
 	out.Up = out.Tries == 0
 	return out
-}
-
-// calm writes the lines of a runner, of each kind a few at once and then one a
-// second, which tells how many were left out: what is wrong with one event is
-// mostly wrong with a thousand.
-type calm struct {
-	log *slog.Logger
-	now func() time.Time
-
-	mu    sync.Mutex
-	kinds map[string]*calmKind
-}
-
-type calmKind struct {
-	tokens  float64
-	at      time.Time
-	leftOut int
-}
-
-const calmBurst = 20
-
-func newCalm(log *slog.Logger, now func() time.Time) *calm {
-	return &calm{log: log, now: now, kinds: map[string]*calmKind{}}
-}
-
-// may tells whether a line of a kind is to be written, before it is made.
-func (c *calm) may(kind string, level slog.Level) (leftOut int, ok bool) {
-	if !c.log.Enabled(context.Background(), level) {
-		return 0, false
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := c.now()
-	k := c.kinds[kind]
-	if k == nil {
-		k = &calmKind{tokens: calmBurst, at: now}
-		c.kinds[kind] = k
-	}
-	k.tokens = min(calmBurst, k.tokens+now.Sub(k.at).Seconds())
-	k.at = now
-	if k.tokens < 1 {
-		k.leftOut++
-		return 0, false
-	}
-	k.tokens--
-	leftOut, k.leftOut = k.leftOut, 0
-	return leftOut, true
-}
-
-func (c *calm) warn(kind, text string) { c.line(slog.LevelWarn, kind, text) }
-
-func (c *calm) line(level slog.Level, kind, text string) {
-	leftOut, ok := c.may(kind, level)
-	switch {
-	case !ok:
-	case leftOut > 0:
-		c.log.Log(context.Background(), level, text, "left_out", leftOut)
-	default:
-		c.log.Log(context.Background(), level, text)
-	}
 }

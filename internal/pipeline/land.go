@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -191,7 +192,9 @@ func (l *landing) try(ctx context.Context, f folded) (res *sink.Result, fault, e
 			return nil, &stubborn{err}, nil
 		}
 		pause := max(r.o.Backoff.Pause(n, rand.Float64()), after(err))
-		r.log.warn("down", fmt.Sprintf("down  %s: %v. Try %d; the next in %s. Deliveries are received and kept meanwhile.", r.o.Target, err, n, pause.Round(time.Millisecond)))
+		r.log.Line(slog.LevelWarn, "down", func() string {
+			return fmt.Sprintf("down  %s: %v. Try %d; the next in %s. Deliveries are received and kept meanwhile.", r.o.Target, err, n, pause.Round(time.Millisecond))
+		})
 		if !r.pause(pause) {
 			return nil, nil, ErrStopped
 		}

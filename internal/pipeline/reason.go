@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -107,8 +108,10 @@ func (r *Runner) tellTie(w *work, a, b unit) {
 	if y.Version > x.Version {
 		taken = w.name(b)
 	}
-	r.log.warn("tie", fmt.Sprintf("tie   %s → %s %s: two different events have the version %s (%s, %s); %s was taken, the same in every order. Make version finer.",
-		w.items[b.item].source, y.Table.Name, y.Table.Show(y.Key), y.Version.Show(), w.name(a), w.name(b), taken))
+	r.log.Line(slog.LevelWarn, "tie", func() string {
+		return fmt.Sprintf("tie   %s → %s %s: two different events have the version %s (%s, %s); %s was taken, the same in every order. Make version finer.",
+			w.items[b.item].source, y.Table.Name, y.Table.Show(y.Key), y.Version.Show(), w.name(a), w.name(b), taken)
+	})
 }
 
 // name is what a person knows an event by.

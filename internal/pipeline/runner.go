@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hookfold/hookfold/internal/calm"
 	"github.com/hookfold/hookfold/journal"
 	"github.com/hookfold/hookfold/merge"
 )
@@ -21,11 +22,12 @@ type Runner struct {
 	o     Options
 	rank  map[*merge.Table]int // place in o.Tables
 	lives lives
-	log   *calm
+	log   *calm.Logger
 
 	health   health
 	waits    *waits
-	stubborn atomic.Bool // the last batch failed though the target answered
+	stubborn atomic.Bool  // the last batch failed though the target answered
+	inHand   atomic.Int64 // deliveries leased by Next and not yet counted
 
 	mu    sync.Mutex
 	stats Stats
@@ -46,7 +48,7 @@ type Runner struct {
 func New(o Options) *Runner {
 	o = o.withDefaults()
 	r := &Runner{
-		o: o, rank: make(map[*merge.Table]int, len(o.Tables)), log: newCalm(o.Log, o.Now),
+		o: o, rank: make(map[*merge.Table]int, len(o.Tables)), log: calm.New(o.Log, o.Now),
 		health: health{now: o.Now}, waits: newWaits(),
 		stopping: make(chan struct{}), passes: make(chan chan struct{}),
 	}
@@ -85,6 +87,7 @@ func (r *Runner) start(ctx context.Context) error {
 	r.loops.Go(func() {
 		for w := range mapped {
 			r.finish(w)
+			r.inHand.Add(-int64(len(w.batch.Deliveries)))
 		}
 	})
 	r.loops.Go(r.again)
@@ -130,9 +133,11 @@ func (r *Runner) take(out chan<- *work) {
 			}
 			return
 		}
+		r.inHand.Add(int64(len(b.Deliveries)))
 		w, err := r.prepare(r.working, b, false)
 		if err != nil {
 			r.consumer.Release(b)
+			r.inHand.Add(-int64(len(b.Deliveries)))
 			return
 		}
 		out <- w
@@ -168,13 +173,7 @@ func (r *Runner) tell(w *work, entries []journal.Entry) {
 		if e.Attempts > 1 && e.State == journal.Waiting {
 			continue // told when it began to wait
 		}
-		if leftOut, ok := r.log.may(kind, level); ok {
-			var args []any
-			if leftOut > 0 {
-				args = []any{"left_out", leftOut}
-			}
-			r.o.Log.Log(context.Background(), level, Line(e, now), args...)
-		}
+		r.log.Line(level, kind, func() string { return Line(e, now) })
 	}
 	r.mu.Lock()
 	r.stats = r.stats.Plus(w.stats)
@@ -277,13 +276,17 @@ func (r *Runner) Pass(ctx context.Context) error {
 	}
 }
 
-// Lag tells how many deliveries are not yet done, and since when the oldest one
-// waits.
+// Lag tells how many deliveries are not yet done and counted in Stats, and since
+// when the oldest one waits.
 func (r *Runner) Lag(ctx context.Context) (int64, time.Time, error) {
 	if r.consumer == nil {
 		return 0, time.Time{}, ErrStopped
 	}
-	return r.consumer.Lag(ctx)
+	n, oldest, err := r.consumer.Lag(ctx)
+	if n == 0 {
+		n = r.inHand.Load() // done, but not yet counted
+	}
+	return n, oldest, err
 }
 
 // Stats returns what became of events since Start.
@@ -311,7 +314,9 @@ func (r *Runner) persist(ctx context.Context, what string, f func(context.Contex
 			return ErrStopped
 		}
 		pause := r.o.Backoff.Pause(n, rand.Float64())
-		r.log.warn("persist", fmt.Sprintf("down  %s: cannot %s: %v. Try %d; the next in %s.", r.o.Target, what, err, n, pause.Round(time.Millisecond)))
+		r.log.Line(slog.LevelWarn, "persist", func() string {
+			return fmt.Sprintf("down  %s: cannot %s: %v. Try %d; the next in %s.", r.o.Target, what, err, n, pause.Round(time.Millisecond))
+		})
 		if !r.pause(pause) {
 			return ErrStopped
 		}
