@@ -53,7 +53,7 @@ func (p *postgresEngine) judge(err error, table string) *fault {
 		return say(sink.Wait, "table %s: column %s is NOT NULL and has no value yet", table, e.ColumnName)
 	case "23514":
 		return say(sink.Reject, "table %s: check %s refuses the row: %s", table, e.ConstraintName, e.Message)
-	case "42P01", "42703", "42P10", "42704", "42883", "42804", "0A000", "26000", "42P18":
+	case "42P01", "42703", "42P10", "42704", "42883", "42804", "0A000", "42P18":
 		f.schema = true
 		if e.Code == "42P10" {
 			return say(sink.Retry, "table %s: no unique index on the key. Create one (hookfold migrate shows how); until then events wait", table)
@@ -68,8 +68,8 @@ func (p *postgresEngine) judge(err error, table string) *fault {
 		return say(sink.Retry, "the database takes no writes now: %s", e.Message)
 	case "21000":
 		return say(sink.Reject, "table %s: two keys of one batch are one key to the database (a collation, or a type that is not the config's): %s", table, e.Message)
-	case "42P05":
-		return say(sink.Retry, "a prepared statement is there already: the database is behind a pooler; say pooler: transaction at the target")
+	case "42P05", "26000":
+		return say(sink.Retry, "a prepared statement is not as it was left: the database is behind a pooler; say pooler: transaction at the target")
 	}
 	switch class {
 	case "08", "53", "57", "55", "58", "XX", "28", "3D", "25":
