@@ -82,7 +82,7 @@ func columns(d Dialect, t *sink.Table) []column {
 // versionColumns are those that Hookfold adds to the table of the config.
 func versionColumns(d Dialect, t *sink.Table) []column {
 	var out []column
-	if t.Versions == sink.Beside {
+	if Beside(t) {
 		return nil
 	}
 	for _, s := range t.Scopes() {
@@ -175,7 +175,7 @@ func Migrate(d Dialect, t *sink.Table, have Schemas) []string {
 	if t.Occupied {
 		out = append(out, bring(d, OccupantsTable(t.Name), recordColumns(d, t, have.Table), append(keyOf(t), OccupantColumn), have.Records)...)
 	}
-	if t.Versions == sink.Beside && !have.Versions.Exists {
+	if Beside(t) && !have.Versions.Exists {
 		out = append(out, versionsDDL(d, t))
 	}
 	return out

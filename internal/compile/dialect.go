@@ -104,15 +104,13 @@ type Required struct {
 // is missing is a *MissingError. records is the live schema of the occupants'
 // table, and only needed for a table with occupants.
 func Compile(d Dialect, t *sink.Table, live, records *sink.Live) (*Statements, error) {
-	beside := t.Versions == sink.Beside
 	r := own(t)
-	r.beside = beside
 	if err := r.bind(live); err != nil {
 		return nil, err
 	}
 	s := &Statements{Required: required(t, r, live)}
 	x := d.impl()
-	if beside {
+	if r.beside {
 		s.Beside = compileBeside(x, t, r)
 		s.Lock = r.lock(x)
 		s.Stub = r.insert(x, true)

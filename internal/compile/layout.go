@@ -166,11 +166,16 @@ func (r *relation) number() {
 
 func storedName(name string) string { return "stored_" + name }
 
+// Beside tells whether a table has versions that live beside it.
+func Beside(t *sink.Table) bool {
+	return t.Versions == sink.Beside && (t.Versioned() || t.Occupied)
+}
+
 // own is what belongs to a table's rows themselves: on a table with occupants
 // only the columns of scope key.
 func own(t *sink.Table) *relation {
 	r := layout(t, t.Name, t.OfKey)
-	r.beside = t.Versions == sink.Beside
+	r.beside = Beside(t)
 	r.number()
 	return r
 }

@@ -54,7 +54,7 @@ func Problems(d Dialect, t *sink.Table, have Schemas, use Usage) []Problem {
 	if t.Occupied {
 		p.side(OccupantsTable(t.Name), have.Records, recordColumns(d, t, have.Table))
 	}
-	if t.Versions == sink.Beside {
+	if Beside(t) {
 		p.side(VersionsTable(t.Name), have.Versions, nil)
 	}
 	return p.list

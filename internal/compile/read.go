@@ -28,6 +28,7 @@ func Read(d Dialect, t *sink.Table, live *sink.Live) (*Reading, error) {
 	plain.Occupied = false // every column of the table, whomever it belongs to
 	all.Table = &plain
 	r := own(&all)
+	r.beside = Beside(t)
 	if err := r.bind(live); err != nil {
 		return nil, err
 	}

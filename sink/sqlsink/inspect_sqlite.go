@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	sqliteTable   = `select type from pragma_table_list where name = ?1 and schema = coalesce(?2, 'main')`
+	sqliteTable   = `select type from pragma_table_list where name = ?1 collate nocase and schema = coalesce(?2, 'main')`
 	sqliteColumns = `select name, type, "notnull", coalesce(dflt_value, ''), pk, hidden from pragma_table_xinfo(?1, coalesce(?2, 'main')) order by cid`
 	// Hidden 2 and 3 are generated columns.
 	sqliteIndexes = `select name from pragma_index_list(?1, coalesce(?2, 'main')) where "unique" and not partial order by seq`

@@ -72,7 +72,7 @@ func (p *postgresEngine) judge(err error, table string) *fault {
 		return say(sink.Retry, "a prepared statement is not as it was left: the database is behind a pooler; say pooler: transaction at the target")
 	}
 	switch class {
-	case "08", "53", "57", "55", "58", "XX", "28", "3D", "25":
+	case "08", "53", "57", "55", "58", "XX", "28", "3D", "3F", "25", "F0":
 		f.After = 0
 		if e.Code == "53300" {
 			f.After = time.Second
@@ -86,7 +86,10 @@ func (p *postgresEngine) judge(err error, table string) *fault {
 	case "23":
 		return say(sink.Reject, "table %s: %s refuses the row: %s", table, e.ConstraintName, detail)
 	case "42":
-		return say(sink.Reject, "table %s: %s", table, e.Message)
+		if e.Where == "" {
+			return say(sink.Retry, "table %s: the database does not take the statement: %s", table, e.Message)
+		}
+		return say(sink.Reject, "table %s: a trigger or function refuses the row: %s (%s)", table, e.Message, e.Where)
 	case "P0":
 		return say(sink.Reject, "table %s: a trigger or function refuses the row: %s", table, e.Message)
 	}

@@ -173,7 +173,7 @@ func (s *sqlSink) state(ctx context.Context, t *sink.Table) (*tableState, error)
 	if err != nil {
 		return nil, operator("%w. Bring the database in line (hookfold migrate shows how); until then events wait", err)
 	}
-	if t.Versions == sink.Beside {
+	if compile.Beside(t) {
 		if v, err := s.inspect(ctx, compile.VersionsTable(t.Name)); err != nil {
 			return nil, err
 		} else if !v.Exists {
