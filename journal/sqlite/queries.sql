@@ -25,7 +25,7 @@ PRAGMA wal_checkpoint(TRUNCATE)
 SELECT max(t.next, coalesce((SELECT b.first + b.count FROM block b ORDER BY b.first DESC LIMIT 1), 1)) FROM total t
 
 -- name: insert-block
-INSERT INTO block (first, count, kept, newest, data) VALUES (?1, ?2, ?2, ?3, ?4)
+INSERT INTO block (first, count, kept, newest, data) VALUES (?1, ?2, ?3, ?4, ?5)
 
 -- name: block-at
 SELECT first, data FROM block WHERE first <= ?1 AND first + count > ?1 ORDER BY first DESC LIMIT 1
@@ -126,7 +126,7 @@ SELECT received, position, idx FROM receipt WHERE identity = ?1
 INSERT INTO receipt (identity, received, position, idx) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING
 
 -- name: oldest-blocks
-SELECT first, count, kept, newest FROM block WHERE first >= ?1 ORDER BY first LIMIT ?2
+SELECT first, count, kept, newest, length(data) FROM block WHERE first >= ?1 ORDER BY first LIMIT ?2
 
 -- name: settled-up-to
 SELECT coalesce(min(done), 9223372036854775807) FROM consumer
@@ -142,6 +142,12 @@ UPDATE block SET kept = ?2, data = ?3 WHERE first = ?1
 
 -- name: count-removed
 UPDATE total SET removed = removed + ?1, next = max(next, ?2)
+
+-- name: packed-up-to
+SELECT packed FROM total
+
+-- name: set-packed
+UPDATE total SET packed = ?1
 
 -- name: delete-receipts
 -- One slice of the identities, which are spread evenly; an entry's own delivery

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	retainBlocks = 64  // blocks looked at in one step
+	retainBlocks = 64  // blocks looked at in one step of removing
 	receiptParts = 256 // slices in which old receipts are removed
 
 	// keptFree is how much of the file may be free for what comes next before
@@ -75,6 +75,9 @@ func (j *Journal) Retain(ctx context.Context, keep journal.Retention, now time.T
 			}
 		}
 	}
+	if err := j.pack(ctx); err != nil {
+		return total, fmt.Errorf("pack small blocks: %w", err)
+	}
 	for again := true; again; {
 		err := j.do(ctx, func(ctx context.Context, s *store) (err error) {
 			again, err = shrinkStep(ctx, s)
@@ -99,7 +102,7 @@ func retainStep(ctx context.Context, s *store, want retention, from event.Positi
 	if err != nil {
 		return n, err
 	}
-	rows, err := s.candidates(ctx, from)
+	rows, err := s.candidates(ctx, from, retainBlocks)
 	if err != nil {
 		return n, err
 	}
@@ -139,23 +142,24 @@ type candidate struct {
 	first       event.Position
 	count, kept int64
 	newest      int64
+	size        int64 // of the data as stored
 }
 
 func (b candidate) last() event.Position { return b.first + event.Position(b.count) - 1 }
 
-func (s *store) candidates(ctx context.Context, from event.Position) (found []candidate, err error) {
+func (s *store) candidates(ctx context.Context, from event.Position, limit int) (found []candidate, err error) {
 	st, err := s.stmt(ctx, "oldest-blocks")
 	if err != nil {
 		return nil, err
 	}
-	rows, err := st.QueryContext(ctx, int64(from), retainBlocks)
+	rows, err := st.QueryContext(ctx, int64(from), limit)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var b candidate
-		if err := rows.Scan(&b.first, &b.count, &b.kept, &b.newest); err != nil {
+		if err := rows.Scan(&b.first, &b.count, &b.kept, &b.newest, &b.size); err != nil {
 			return nil, err
 		}
 		found = append(found, b)

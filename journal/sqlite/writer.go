@@ -179,7 +179,7 @@ func (w *writer) insert(ctx context.Context, appends []*appending) (blocks []*bl
 		}
 		appends = appends[len(b.frames):]
 		sealed := sealBlock(b.first, b.frames)
-		if _, err := w.j.file.exec(ctx, "insert-block", int64(b.first), len(b.frames), newest, sealed); err != nil {
+		if _, err := w.j.file.exec(ctx, "insert-block", int64(b.first), len(b.frames), len(b.frames), newest, sealed); err != nil {
 			return nil, 0, err
 		}
 		blocks = append(blocks, b)
@@ -219,94 +219,6 @@ func (w *writer) makeRoom(ctx context.Context) error {
 	}
 }
 
-// recover tries to leave the state of failure. A file whose write failed is
-// closed and opened again, so that nothing that is only in this process's
-// memory counts; all of its log is written to the file once more and synced,
-// since after a failed sync the system may take pages for written that are
-// not; and what was promised must be there. Then a write of some size must
-// succeed.
-func (w *writer) recover(ctx context.Context) {
-	w.tried = time.Now()
-	if err := w.tryRecover(ctx); err != nil {
-		w.failed = err
-		w.j.setHealth(err)
-		return
-	}
-	w.failed = nil
-	w.j.setHealth(nil)
-	w.j.appended(w.acked)
-}
-
-func (w *writer) tryRecover(ctx context.Context) error {
-	j := w.j
-	if errors.Is(w.failed, journal.ErrBroken) {
-		if err := w.reopen(ctx); err != nil {
-			return err
-		}
-	}
-	if err := w.makeRoom(ctx); err != nil {
-		return err
-	}
-	for _, name := range []string{"probe-write", "probe-clear"} {
-		if _, err := j.file.exec(ctx, name); err != nil {
-			return j.file.writeError(err)
-		}
-	}
-	return nil
-}
-
-func (w *writer) reopen(ctx context.Context) error {
-	j := w.j
-	j.filing.Lock()
-	defer j.filing.Unlock()
-	if j.file != nil {
-		_ = j.file.close() // what it says of the failed write is known
-		j.file = nil
-	}
-	broken := func(err error) error {
-		return fmt.Errorf("%w: %s: %w; look at its disk", journal.ErrBroken, j.path, err)
-	}
-	s, err := openStore(j.path, j.options)
-	if err != nil {
-		return broken(err)
-	}
-	last, err := verify(ctx, s)
-	if err == nil && last < w.acked {
-		err = fmt.Errorf("deliveries up to #%d were accepted, but the file ends at #%d: restore it, or start again to go on without them", w.acked, last)
-	}
-	if err != nil {
-		return errors.Join(broken(err), s.close())
-	}
-	w.acked = last
-	j.file = s
-	j.cache.clear()
-	return nil
-}
-
-// verify writes the log of a file that was opened again into it, and returns
-// its last position.
-func verify(ctx context.Context, s *store) (event.Position, error) {
-	var busy, logged, written int
-	if err := s.conn.QueryRowContext(ctx, query("checkpoint")).Scan(&busy, &logged, &written); err != nil {
-		return 0, fmt.Errorf("write out the log: %w", err)
-	}
-	if busy != 0 {
-		return 0, errors.New("write out the log: another process is reading the journal; this is tried again")
-	}
-	b, err := s.readBlock(ctx, "newest-block")
-	if err != nil && !errors.Is(err, journal.ErrNotFound) {
-		return 0, err
-	}
-	next, err := s.number(ctx, "next-position")
-	if err != nil {
-		return 0, err
-	}
-	if b != nil && b.last() >= event.Position(next) {
-		return 0, fmt.Errorf("%w: the newest block ends at #%d", errDamaged, b.last())
-	}
-	return event.Position(next) - 1, nil
-}
-
 // nanoseconds returns a time as nanoseconds since 1970, as near as they go.
 func nanoseconds(t time.Time) int64 {
 	const limit = math.MaxInt64 / int64(time.Second)
@@ -318,5 +230,3 @@ func nanoseconds(t time.Time) int64 {
 	}
 	return t.UnixNano()
 }
-
-func fromNanoseconds(n int64) time.Time { return time.Unix(0, n).UTC() }

@@ -11,14 +11,16 @@ CREATE TABLE block (
 ) STRICT;
 
 -- The one row of totals. next is the next position if no block is left to tell;
--- removed counts the deliveries that were removed. Positions have no gaps from
+-- removed counts the deliveries that were removed; blocks before packed need no
+-- more packing. Positions have no gaps from
 -- 1 on, so the deliveries that are kept need not be counted.
 CREATE TABLE total (
   only    INTEGER PRIMARY KEY CHECK (only = 1),
   next    INTEGER NOT NULL,
-  removed INTEGER NOT NULL
+  removed INTEGER NOT NULL,
+  packed  INTEGER NOT NULL
 ) STRICT;
-INSERT INTO total (only, next, removed) VALUES (1, 1, 0);
+INSERT INTO total (only, next, removed, packed) VALUES (1, 1, 0, 1);
 
 -- A consumer is done with all positions up to done, and with the ranges above.
 CREATE TABLE consumer (
