@@ -187,7 +187,7 @@ func (f *faulty) Stats(ctx context.Context) (journal.Stats, error) {
 }
 
 func (f *faulty) Healthy() error {
-	return f.faults.call(context.Background(), OpHealthy, f.Journal.Healthy)
+	return f.faults.call(context.Background(), OpHealthy, func() error { return f.Journal.Healthy() })
 }
 
 type faultyConsumer struct {
