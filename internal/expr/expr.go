@@ -20,7 +20,7 @@ import (
 // Compiler compiles expressions. It is safe for concurrent use.
 type Compiler struct {
 	env *cel.Env
-	own map[string]functions.FunctionOp // CEL's own functions that are guarded
+	own map[string]functions.FunctionOp // CEL's own functions that are guarded, or done anew
 }
 
 // NewCompiler makes a compiler.
@@ -43,7 +43,13 @@ func NewCompiler() (*Compiler, error) {
 		return nil, fmt.Errorf("make the expression language: %w", err)
 	}
 	c := &Compiler{env: e, own: map[string]functions.FunctionOp{}}
+	for name, do := range own {
+		c.own[name] = func(args ...ref.Val) ref.Val { return do(args) }
+	}
 	for name := range guards {
+		if own[name] != nil {
+			continue
+		}
 		if c.own[name], err = implementation(e.Functions()[name]); err != nil {
 			return nil, fmt.Errorf("make the expression language: %w", err)
 		}
@@ -175,8 +181,8 @@ func (c *Compiler) decorator(leaves []*leaf) interpreter.InterpretableDecoratorV
 		if do, ok := calls[name]; ok {
 			return &call{InterpretableCall: planned, args: args, do: do}, nil
 		}
-		if check, ok := guards[name]; ok {
-			return &guarded{InterpretableCall: planned, args: args, check: check, call: c.own[name]}, nil
+		if do, ok := c.own[name]; ok {
+			return &guarded{InterpretableCall: planned, args: args, check: guards[name], call: do}, nil
 		}
 		return i, nil
 	}

@@ -17,7 +17,7 @@ const sample = `{
   "none": null, "yes": true, "text": "Größe", "user-id": "u7",
   "nested": {"a": {"b": "deep"}, "list": [1, 2, 3]},
   "errors": [{"code": 131026, "title": "undeliverable"}],
-  "tags": ["b", "a"], "embedded": "{\"x\": [1, 2.50]}", "lines": [{"sku": "s1", "cents": 1999}, {"sku": "s2", "cents": 501}]
+  "tags": ["b", "a"], "prices": [2.50, 1, 0.5, 1.0], "embedded": "{\"x\": [1, 2.50]}", "lines": [{"sku": "s1", "cents": 1999}, {"sku": "s2", "cents": 501}]
 }`
 
 func input(t testing.TB) *Input {
@@ -203,6 +203,22 @@ func TestValues(t *testing.T) {
 		{`event.?code.optMap(c, c + "!")`, `the text "1001!"`},
 		{`event.lines.map(l, type + l.sku)[1]`, `the text "payment.mades2"`},
 		{`event.lines.sortBy(l, l.cents)[0].sku`, `the text "s2"`},
+		{`event.prices.sort()[0]`, `the number 0.5`},
+		{`event.prices.sort() == [0.5, 1, 1.0, 2.50]`, `true`},
+		{`event.prices.distinct().size()`, `the number 3`},
+		{`[1, "a"].sort()`, `error: cannot compare`},
+		{`"%s %.1f".format([event.price, event.price])`, `the text "129.90 129.9"`},
+		{`"%.2f".format([event.big + 0.5])`, `error: format would round`},
+		{`event.nested.size()`, `the number 2`},
+		{`event.nested.map(k, k).join(",")`, `the text "a,list"`},
+		{`event.nested.exists(k, size(event.nested[k]) == 3)`, `true`},
+		{`time - timestamp(event.epoch) == duration("8h")`, `true`},
+		{`event.lines.map(l, l.?nope.orValue(0))[0]`, `the number 0`},
+		{`event.lines[0].?nope`, `nothing (an optional that is not there)`},
+		{`event.?lines[0].sku`, `the text "s1"`},
+		{`[event.?nope, event.?code].size()`, `the number 2`},
+		{`[?event.?nope, ?event.?code].size()`, `the number 1`},
+		{`event.code.contains("0") ? {"a": event.price} : null`, `an object`},
 		// booleans
 		{`!event.yes`, `false`},
 		{`event.yes && event.code`, `error: cannot be used there`},

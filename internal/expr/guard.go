@@ -29,7 +29,7 @@ func (in *Input) grow(n int) ref.Val {
 var guards = map[string]func(in *Input, args []ref.Val) ref.Val{
 	"replace":       guardReplace,
 	"join":          guardJoin,
-	"format":        guardTexts,
+	"format":        forFormat,
 	"split":         guardTexts,
 	"matches":       guardTexts,
 	"regex.extract": guardTexts, "regex.extractAll": guardTexts, "regex.replace": guardReplaceAll,

@@ -254,7 +254,8 @@ func (c *call) Exec(f *interpreter.ExecutionFrame) ref.Val {
 	return v
 }
 
-// guarded checks the size of a function's arguments before it calls it.
+// guarded checks a function's arguments, and may change them, before it calls
+// it.
 type guarded struct {
 	interpreter.InterpretableCall
 	args  []interpreter.InterpretableV2
@@ -275,8 +276,10 @@ func (g *guarded) Exec(f *interpreter.ExecutionFrame) ref.Val {
 			return vals[i]
 		}
 	}
-	if err := g.check(inputOf(f), vals); err != nil {
-		return err
+	if g.check != nil {
+		if err := g.check(inputOf(f), vals); err != nil {
+			return err
+		}
 	}
 	v := g.call(vals...)
 	if costs := f.CostTracker(); costs != nil {
