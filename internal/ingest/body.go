@@ -10,9 +10,13 @@ import (
 	"strings"
 )
 
-// firstRead is the buffer a body begins with. It grows with what has really
-// come, so that a Content-Length alone takes no memory.
-const firstRead = 64 << 10
+// The buffer a body begins with, where its length is announced and where it is
+// not. It grows with what has really come, so that a Content-Length alone takes
+// no memory.
+const (
+	firstRead        = 64 << 10
+	firstReadUnknown = 4 << 10
+)
 
 // read reads the body up to the source's limit. ok is false if the request is
 // to be answered at once.
@@ -22,9 +26,9 @@ func (r *request) read(w http.ResponseWriter) (reply, bool) {
 		r.tooLarge(r.ContentLength)
 		return tooLarge, false
 	}
-	size := min(limit, firstRead) + 1 // one more lets the last read see the end
+	size := min(limit, firstReadUnknown) + 1 // one more lets the last read see the end
 	if r.ContentLength >= 0 {
-		size = min(r.ContentLength+1, size)
+		size = min(r.ContentLength, firstRead) + 1
 	}
 	if !r.reserve(size) {
 		return retryLater(pauseOverloaded), false

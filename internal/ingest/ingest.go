@@ -72,7 +72,7 @@ type Source struct {
 // Defaults of Options.
 const (
 	DefaultMaxBody       = 5 << 20
-	DefaultMaxInHand     = 256 << 20
+	DefaultMaxInHand     = 64 << 20
 	DefaultAppendTimeout = 15 * time.Second
 )
 

@@ -26,10 +26,12 @@ type health struct {
 	bad Health
 }
 
-func (h *health) up() {
+// up tells how the target was before.
+func (h *health) up() (before Health) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.bad = Health{}
+	before, h.bad = h.bad, Health{}
+	return before
 }
 
 func (h *health) down(err error) {

@@ -168,7 +168,7 @@ func (l *landing) try(ctx context.Context, f folded) (res *sink.Result, fault, e
 	for n := 1; ; n++ {
 		res, err := r.apply(ctx, f.batch)
 		if err == nil {
-			r.health.up()
+			r.up()
 			if n == 1 {
 				r.stubborn.Store(false)
 			}
@@ -178,7 +178,7 @@ func (l *landing) try(ctx context.Context, f folded) (res *sink.Result, fault, e
 			return nil, nil, ErrStopped
 		}
 		if !transient(err) {
-			r.health.up()
+			r.up()
 			return nil, err, nil
 		}
 		r.health.down(err)
@@ -198,6 +198,15 @@ func (l *landing) try(ctx context.Context, f folded) (res *sink.Result, fault, e
 		if !r.pause(pause) {
 			return nil, nil, ErrStopped
 		}
+	}
+}
+
+// up takes down that the target answered, and tells if that is news.
+func (r *Runner) up() {
+	if was := r.health.up(); was.Tries > 0 {
+		r.log.Line(slog.LevelInfo, "up", func() string {
+			return fmt.Sprintf("up    %s: takes batches again, after %s", r.o.Target, r.o.Now().Sub(was.Since).Round(time.Second))
+		})
 	}
 }
 

@@ -36,8 +36,8 @@ func Line(e journal.Entry, now time.Time) string {
 		b.WriteString(": ")
 	}
 	b.WriteString(e.Reason)
-	if e.State == journal.Waiting && !e.Since.IsZero() && now.After(e.Since) {
-		fmt.Fprintf(&b, " (since %s)", now.Sub(e.Since).Round(time.Second))
+	if since := now.Sub(e.Since); e.State == journal.Waiting && !e.Since.IsZero() && since >= time.Second {
+		fmt.Fprintf(&b, " (since %s)", since.Round(time.Second))
 	}
 	return b.String()
 }

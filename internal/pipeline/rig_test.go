@@ -284,21 +284,27 @@ func (r *rig) send(bodies ...string) {
 // settle waits until nothing is pending.
 func (r *rig) settle() {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	for tick := time.NewTicker(2 * time.Millisecond); ; {
-		n, _, err := r.runner.Lag(ctx)
+	r.until(func() bool {
+		n, _, err := r.runner.Lag(context.Background())
 		if err != nil {
 			r.Fatal(err)
 		}
-		if n == 0 {
-			tick.Stop()
-			return
-		}
+		return n == 0
+	})
+}
+
+// until waits for a condition that the runner brings about.
+func (r *rig) until(is func() bool) {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !is() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			r.Fatalf("%d deliveries still pending; the log says:\n%s", n, r.log)
+			r.Fatalf("it does not come about; the log says:\n%s", r.log)
 		}
 	}
 }

@@ -1,0 +1,281 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/journal"
+	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
+)
+
+// shaky is a journal of which each call fails a few times first.
+type shaky struct {
+	Journal
+	mu    sync.Mutex
+	times map[string]int
+}
+
+func (s *shaky) fails(what string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.times[what]++; s.times[what]%3 != 0 {
+		return fmt.Errorf("%s %w", what, errTest)
+	}
+	return nil
+}
+
+func (s *shaky) FirstReceipts(ctx context.Context, ids []journal.Receipt) ([]journal.Receipt, error) {
+	if err := s.fails("first receipts"); err != nil {
+		return nil, err
+	}
+	return s.Journal.FirstReceipts(ctx, ids)
+}
+
+func (s *shaky) Retry(ctx context.Context, f journal.Filter) (int, error) {
+	if err := s.fails("retry"); err != nil {
+		return 0, err
+	}
+	return s.Journal.Retry(ctx, f)
+}
+
+func (s *shaky) Consumer(ctx context.Context, name string) (journal.Consumer, error) {
+	c, err := s.Journal.Consumer(ctx, name)
+	return &shakyConsumer{c, s}, err
+}
+
+type shakyConsumer struct {
+	journal.Consumer
+	s *shaky
+}
+
+func (c *shakyConsumer) Next(ctx context.Context, l journal.Limit) (*journal.Batch, error) {
+	if err := c.s.fails("next"); err != nil {
+		return nil, err
+	}
+	return c.Consumer.Next(ctx, l)
+}
+
+func (c *shakyConsumer) Due(ctx context.Context, now time.Time, l journal.Limit) (*journal.Batch, error) {
+	if err := c.s.fails("due"); err != nil {
+		return nil, err
+	}
+	return c.Consumer.Due(ctx, now, l)
+}
+
+func (c *shakyConsumer) Done(ctx context.Context, b *journal.Batch, unsettled []journal.Entry) error {
+	if err := c.s.fails("done"); err != nil {
+		return err
+	}
+	return c.Consumer.Done(ctx, b, unsettled)
+}
+
+func TestAJournalThatFailsForAWhileLosesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		s := &shaky{Journal: r.journal, times: map[string]int{}}
+		r.options.Journal = s
+		r.start()
+		for i := range 20 {
+			r.send(fmt.Sprintf(`{"event":"e%d","id":"k%d","value":"x"}`, i, i))
+			time.Sleep(300 * time.Millisecond)
+		}
+		r.send(`{"id":"late","type":"wait","value":"x"}`)
+		time.Sleep(2 * time.Second)
+		r.send(`{"id":"late","at":-1,"top":1}`)
+		time.Sleep(time.Minute)
+		if got := r.sink.show(); len(got) != 21 || got["item late"] != "x/1" {
+			t.Errorf("%d rows: %v", len(got), got)
+		}
+		if n := len(r.entries("")); n != 0 {
+			t.Errorf("%d entries left", n)
+		}
+		for _, what := range []string{"next", "due", "done", "first receipts", "retry"} {
+			if s.times[what] < 3 {
+				t.Errorf("%s was called %d times", what, s.times[what])
+			}
+		}
+		if !strings.Contains(r.log.String(), "cannot record what became of a batch: done by the test") {
+			t.Error("the log does not tell")
+		}
+		r.stop()
+	})
+}
+
+// A batch has more changes than a transaction may have, and events whose
+// changes fall into two of them.
+func TestABatchIsWrittenInBoundedTransactions(t *testing.T) {
+	r := newRig(t)
+	r.options.Changes = 10
+	most := 0
+	r.sink.fail = func(b *sink.Batch) error {
+		n := 0
+		for _, g := range b.Groups {
+			n += len(g.Rows)
+		}
+		most = max(most, n)
+		return nil
+	}
+	var body strings.Builder
+	for i := range 995 {
+		fmt.Fprintf(&body, `{"id":"k%d","value":"x"},`, i)
+	}
+	r.send("[" + strings.TrimSuffix(body.String(), ",") + "]")
+	r.start()
+	r.settle()
+	if len(r.sink.show()) != 995 || most != 10 || r.sink.tries != 100 {
+		t.Errorf("%d rows, at most %d rows in each of %d transactions", len(r.sink.show()), most, r.sink.tries)
+	}
+}
+
+// A parent that cannot be inserted holds up its children, and nobody else.
+func TestAParentAtFaultIsItsChildrensFault(t *testing.T) {
+	r := newRig(t)
+	r.options.Patience = Backoff{First: time.Hour, Most: time.Hour}
+	r.sink.fail = func(b *sink.Batch) error {
+		if ref, ok := rowNamed(b, "user", "u3"); ok && isStub(ref.Row) && r.sink.rows["user u3"] == nil {
+			return &sink.BatchError{Rows: []sink.RowError{{RowRef: ref, Err: &sink.Error{Action: sink.Wait, Message: "user: column name is NOT NULL and has no value yet", On: "user id=u3"}}}}
+		}
+		return nil
+	}
+	for i := range 100 {
+		r.send(fmt.Sprintf(`{"id":"k%d","value":"x","user":"u%d"}`, i, i%10))
+	}
+	r.start()
+	r.settle()
+	waiting := r.entries(journal.Waiting)
+	if len(waiting) != 10 || waiting[0].On != "user id=u3" || waiting[0].Table != "item" || waiting[0].Key != "id=k3" {
+		t.Fatalf("%d wait: %+v", len(waiting), waiting)
+	}
+	if n := len(r.sink.show()); n != 90+9 {
+		t.Errorf("%d rows, want 90 items and 9 users", n)
+	}
+	if r.sink.tries > 10 {
+		t.Errorf("%d tries: each child was tried by itself", r.sink.tries)
+	}
+	// What they wait for comes, and wakes them: long before an hour.
+	r.send(`{"user":"u3","name":"Ann"}`)
+	r.until(func() bool { return len(r.entries("")) == 0 })
+	if n := len(r.sink.show()); n != 110 {
+		t.Errorf("%d rows, want 110", n)
+	}
+}
+
+// Of many changes of one row only one is at fault.
+func TestTheOtherChangesOfARowLand(t *testing.T) {
+	bad := func(b *sink.Batch) error {
+		ref, ok := rowNamed(b, "item", "a")
+		if ok && ref.Row.Cells[1].Value.Text() == "13" {
+			return &sink.BatchError{Rows: []sink.RowError{{RowRef: ref, Err: &sink.Error{Action: sink.Reject, Message: "item: check no_thirteen"}}}}
+		}
+		return nil
+	}
+	r := newRig(t)
+	r.sink.fail = bad
+	for i := range 14 {
+		r.send(fmt.Sprintf(`{"id":"a","at":%d,"value":"v%d","top":%d}`, i, i, i))
+	}
+	r.send(`{"id":"b","value":"x"}`)
+	r.start()
+	r.settle()
+	if diff := cmp.Diff(map[string]string{"item a": "v12/12", "item b": "x/"}, r.sink.show()); diff != "" {
+		t.Error(diff)
+	}
+	if dead := r.entries(journal.Dead); len(dead) != 1 || dead[0].Ref.Position != 14 {
+		t.Errorf("%+v", dead)
+	}
+}
+
+func TestStopGivesBackWhatDoesNotEnd(t *testing.T) {
+	r := newRig(t)
+	entered := make(chan struct{})
+	stuck := &stuckSink{memory: r.sink, entered: entered}
+	r.options.Sink = stuck
+	r.send(`{"id":"a","value":"x"}`)
+	r.start()
+	<-entered
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if err := r.runner.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+	r.options.Sink = r.sink
+	r.start()
+	r.settle()
+	if len(r.sink.show()) != 1 {
+		t.Error("the batch was lost")
+	}
+}
+
+// stuckSink does not answer until it is told to stop.
+type stuckSink struct {
+	*memory
+	entered chan struct{}
+}
+
+func (s *stuckSink) Apply(ctx context.Context, _ *sink.Batch) (*sink.Result, error) {
+	close(s.entered)
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// Two events that wait for rows which the other one writes must not keep the
+// target busy.
+func TestEventsThatWakeEachOtherDoNotSpin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		refuse := func(b *sink.Batch) error {
+			for _, id := range []string{"x", "y"} {
+				if ref, ok := rowNamed(b, "item", id); ok {
+					other := map[string]string{"x": "p", "y": "q"}[id]
+					return &sink.BatchError{Rows: []sink.RowError{{RowRef: ref, Err: &sink.Error{Action: sink.Wait, Message: "not yet", On: "item id=" + other}}}}
+				}
+			}
+			return nil
+		}
+		r.sink.fail = refuse
+		r.send(`[{"id":"x","value":"1"},{"id":"q","value":"1"}]`, `[{"id":"y","value":"1"},{"id":"p","value":"1"}]`)
+		r.start()
+		time.Sleep(time.Minute)
+		if r.sink.tries > 60*5*4 {
+			t.Errorf("%d tries in a minute", r.sink.tries)
+		}
+		if n := len(r.entries(journal.Waiting)); n != 2 {
+			t.Errorf("%d wait", n)
+		}
+		r.stop()
+	})
+}
+
+func TestWaits(t *testing.T) {
+	w := newWaits()
+	a := journal.Entry{Ref: event.Ref{Position: 1}, State: journal.Waiting, Table: "item", Key: "id=a", On: "user id=u"}
+	dead := journal.Entry{Ref: event.Ref{Position: 2}, State: journal.Dead, Table: "item", Key: "id=a"}
+	w.note(nil, []journal.Entry{a, dead})
+	batch := func(table *sink.Table, key string) *sink.Batch {
+		return &sink.Batch{Groups: []sink.Group{{Table: table, Rows: []*merge.Row{{Key: merge.NewKey(key)}}}}}
+	}
+	w.written(batch(itemTable, "b"))
+	if got := w.take(); len(got) != 0 {
+		t.Errorf("woken by another row: %v", got)
+	}
+	for _, b := range []*sink.Batch{batch(itemTable, "a"), batch(userTable, "u")} {
+		w.written(b)
+		if got := w.take(); len(got) != 1 || got[0] != a.Ref {
+			t.Errorf("woken: %v", got)
+		}
+	}
+	w.note([]journal.Entry{a}, nil)
+	w.written(batch(itemTable, "a"))
+	if got := w.take(); len(got) != 0 || len(w.rows) != 0 || w.count != 0 {
+		t.Errorf("after it settled: %v, %+v", got, w)
+	}
+}
