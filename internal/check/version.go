@@ -42,19 +42,52 @@ func (c *checker) versioned(m *mapping.Mapping) {
 	c.grain(m)
 }
 
+// once are event types that tell of a thing only once, so that nothing in one
+// second can be out of order.
+var once = map[string][]string{
+	"whatsapp": {"message.*"},
+	"stripe":   {"*.created", "*.deleted", "*.paid", "*.succeeded", "*.completed"},
+	"calendly": {"invitee.created"},
+}
+
 // grain warns of a version that is only a time that is too coarse.
 func (c *checker) grain(m *mapping.Mapping) {
 	s := m.Source
-	if len(m.Version) != 1 || m.Version[0].Expr.Text != "time" || s.Config.Time != nil || !s.Preset.HasTime {
+	if len(m.Version) != 1 || m.Version[0].Expr.Text != "time" || s.Config.Time != nil || !s.Preset.HasTime || !c.contended(m) {
 		return
 	}
 	e := m.Version[0].Expr
+	whole := time.Duration(s.Preset.Grain) >= time.Second
 	switch {
+	case m.OccupantID != nil && !whole: // the occupant orders what the time cannot
 	case s.Preset.TimeCaution != "":
 		c.add(config.Warning, e.At.Pos, e.At.Path, "is only the time. %s: %s.", s.Preset.Name, s.Preset.TimeCaution)
-	case time.Duration(s.Preset.Grain) >= time.Second:
+	case whole:
 		c.add(config.Warning, e.At.Pos, e.At.Path, "is only the time. %s: time has whole seconds, which cannot order events of one second; add a second element, for example rank(type, [\"…\"]).", s.Preset.Name)
 	}
+}
+
+// contended tells whether several events may set a versioned column of one row.
+func (c *checker) contended(m *mapping.Mapping) bool {
+	t := m.Table.Table.Table
+	always := false // one that every event of the mapping sets
+	alone := true
+	for r := range mapping.Registers(t) {
+		if !m.Feeds(r) {
+			continue
+		}
+		for _, i := range r.Columns {
+			if a := m.Columns[i]; a != nil && a.Expr != nil {
+				always = always || !a.Expr.MaybeUnset && !a.Expr.MaybeAbsent
+			}
+		}
+		for _, other := range m.Table.Mappings {
+			alone = alone && (other == m || !other.Feeds(r))
+		}
+	}
+	types := m.Config.Types
+	told := alone && len(types) == 1 && slices.ContainsFunc(once[m.Source.Preset.Name], func(glob string) bool { return expr.Glob(glob, types[0].Text) })
+	return always && !told
 }
 
 // stable warns of columns whose value is another each time an event comes.
