@@ -74,7 +74,7 @@ func TestF3DeleteWinsItsOwnInstant(t *testing.T) {
 }
 
 func TestF4RowBelongsToItsNewestOccupant(t *testing.T) {
-	table := mergetest.EveryRule(true)
+	table := mergetest.EveryRule(mergetest.Shape{Occupied: true})
 	// The old invitee's cancel is stamped later than the new booking.
 	everyOrder(t, table, map[string]string{"a": "active"},
 		by(say(table, 10, "a", "canceled", "b", "0"), "A", 1),
@@ -112,14 +112,14 @@ func TestF6OneEventUnderAGrownMappingIsTheSameVersion(t *testing.T) {
 	if w := NewVersion([]Component{IntOf(1)}, Write, []byte("booking[0]"), body); v != w {
 		t.Fatal("one event gave two versions")
 	}
-	table := mergetest.EveryRule(false)
+	table := mergetest.EveryRule(mergetest.Shape{})
 	before, after := say(table, 1, "a", "A"), say(table, 1, "a", "A", "b", "2")
 	after.Version = before.Version
 	everyOrder(t, table, map[string]string{"a": "A", "b": "2"}, before, after)
 }
 
 func TestF7AnUnchangedValueStillRaisesTheVersion(t *testing.T) {
-	table := mergetest.EveryRule(false)
+	table := mergetest.EveryRule(mergetest.Shape{})
 	everyOrder(t, table, map[string]string{"a": "A"},
 		say(table, 1, "a", "A", "b", "0"), say(table, 3, "a", "A", "b", "0"), say(table, 2, "a", "B", "b", "0"))
 }
@@ -176,7 +176,7 @@ func TestF9VersionsCompareAsBytes(t *testing.T) {
 }
 
 func TestF21ValueOffTheLadderIsBelowAll(t *testing.T) {
-	table := mergetest.EveryRule(false)
+	table := mergetest.EveryRule(mergetest.Shape{})
 	off, on := say(table, 9, "l", "warning"), say(table, 1, "l", "sent")
 	everyOrder(t, table, map[string]string{"l": "sent"}, off, on)
 }
@@ -239,7 +239,7 @@ func TestValuesThatDoNotFitAreRefusedWithTheReason(t *testing.T) {
 }
 
 func TestF23AChangeWithoutARowColumnMovesNoRowVersion(t *testing.T) {
-	table := mergetest.EveryRule(false)
+	table := mergetest.EveryRule(mergetest.Shape{})
 	late := say(table, 1, "a", "full", "b", "1")
 	everyOrder(t, table, map[string]string{"a": "full", "p": "x"}, late, say(table, 9, "p", "x"))
 }

@@ -26,12 +26,29 @@ type Cell struct {
 	Value Value
 	// Version is the version of a First column's value, "" for other rules.
 	Version Version
+	// Ledger holds what each event adds to a Sum or Count, by the event's
+	// identity; the value is its total. A change's own cell has none.
+	Ledger map[string]Amount
 }
 
-// Parent names a row that a change needs to be there.
+// equal tells whether two cells say the same; ledgers with one total do.
+func (c Cell) equal(o Cell) bool {
+	return c.Set == o.Set && c.Value == o.Value && c.Version == o.Version
+}
+
+// Amount is what one event adds to a counter. Of two amounts of one event the
+// one with the greater version counts.
+type Amount struct {
+	Version Version
+	Value   Value
+}
+
+// Parent names a row that a change needs to be there. It is inserted, key only,
+// unless the change is to wait for it.
 type Parent struct {
 	Table *Table
 	Key   Key
+	Wait  bool
 }
 
 // Occupant is the identity a change is about.
@@ -55,10 +72,26 @@ type Change struct {
 	Version  Version
 	Occupant *Occupant
 	Cells    []Cell
-	// Parents are rows to be inserted, key only, before this change is written.
+	// Parents are rows that must be there before this change is written.
 	Parents   []Parent
 	IfMissing Missing
+	// Identity names the event for counters, "" if it has no identity: the same
+	// in every delivery, and different for each part of the event that counts.
+	Identity string
+	// Delete says that the row is gone since Version; DeletedAt is the time
+	// that the event gives for it. Cells are not looked at.
+	Delete    bool
+	DeletedAt Value
+	// Replaces says that the rows of a group are complete as of Version: the
+	// key's group holds only the rows whose versions are not older. Such a
+	// change is about the group and not about a row: Key is the group's.
+	Replaces bool
+	// Links say which identity follows which, on a table with chains.
+	Links []Link
 }
+
+// Link says that identity New took the place of Old.
+type Link struct{ Old, New string }
 
 // Row is the join of changes of one row and, on a table with occupants, of one
 // occupant. It is at once what a sink adds to the row that is stored and, when
@@ -71,8 +104,14 @@ type Row struct {
 	// where no change has spoken of the scope.
 	Scopes []Version
 	Cells  []Cell
-	// Seen is the greatest version of all changes of the row: its existence.
-	Seen Version
+	// Seen is the greatest version of all writes of the row: its existence.
+	// Written tells whether there is any, for tables without versions too.
+	Seen    Version
+	Written bool
+	// Deleted is the greatest version of the row's deletes, "" if there is none,
+	// and DeletedAt the time that this delete gives.
+	Deleted   Version
+	DeletedAt Value
 	// IfMissing is part of what tells rows apart while folding: a change that
 	// may insert is never joined with one that may not.
 	IfMissing Missing
@@ -95,9 +134,14 @@ func Lift(c *Change) []*Row {
 func (c *Change) part(occupant *Occupant, has func(column int) bool) *Row {
 	t := c.Table
 	r := &Row{
-		Key: c.Key, Occupant: occupant, Seen: c.Version, IfMissing: c.IfMissing,
+		Key: c.Key, Occupant: occupant, IfMissing: c.IfMissing,
 		Scopes: make([]Version, len(t.scopes)), Cells: make([]Cell, len(t.Columns)),
 	}
+	if c.Delete {
+		r.Deleted, r.DeletedAt = c.Version, c.DeletedAt
+		return r
+	}
+	r.Seen, r.Written = c.Version, true
 	for i, cell := range c.Cells {
 		if !cell.Set || !has(i) {
 			continue
@@ -107,8 +151,12 @@ func (c *Change) part(occupant *Occupant, has func(column int) bool) *Row {
 			r.Scopes[t.scopeOf[i]] = c.Version
 		case First:
 			cell.Version = c.Version
-		case Touch:
+		case Touch, Chain, Flag:
 			continue
+		case Sum, Count:
+			if cell = counted(c, &t.Columns[i], cell); !cell.Set {
+				continue
+			}
 		default: // max, min, ladder, union: NULL says nothing
 			if cell.Value.IsNull() {
 				continue
@@ -126,8 +174,9 @@ func (c *Change) part(occupant *Occupant, has func(column int) bool) *Row {
 func Join(t *Table, a, b *Row) *Row {
 	r := &Row{
 		Key: a.Key, Occupant: joinOccupant(a.Occupant, b.Occupant), IfMissing: a.IfMissing,
-		Seen: max(a.Seen, b.Seen), Scopes: make([]Version, len(a.Scopes)), Cells: make([]Cell, len(a.Cells)),
+		Seen: max(a.Seen, b.Seen), Written: a.Written || b.Written, Scopes: make([]Version, len(a.Scopes)), Cells: make([]Cell, len(a.Cells)),
 	}
+	r.Deleted, r.DeletedAt = joinDeletes(a, b)
 	for s := range r.Scopes {
 		r.Scopes[s] = max(a.Scopes[s], b.Scopes[s])
 	}
@@ -196,6 +245,8 @@ func joinCell(c *Column, x, y Cell) Cell {
 		return y
 	case Union:
 		return Cell{Set: true, Value: unionOf(x.Value, y.Value)}
+	case Sum, Count:
+		return joinLedgers(x, y)
 	}
 	return Cell{}
 }
@@ -215,6 +266,8 @@ func Fold(t *Table, changes []*Change) []*Row {
 type Folder struct {
 	table *Table
 	rows  map[foldKey]*Row
+	sets  map[Key]Set
+	links Links
 }
 
 type foldKey struct {
@@ -229,6 +282,19 @@ func NewFolder(t *Table) *Folder { return &Folder{table: t, rows: map[foldKey]*R
 
 // Add joins a change of the folder's table into its row.
 func (f *Folder) Add(c *Change) {
+	for _, l := range c.Links {
+		if f.links == nil {
+			f.links = Links{}
+		}
+		f.links[l] = true
+	}
+	if c.Replaces {
+		if f.sets == nil {
+			f.sets = map[Key]Set{}
+		}
+		f.sets[c.Key] = JoinSets(Set{Group: c.Key, Version: c.Version, At: c.DeletedAt}, f.sets[c.Key])
+		return
+	}
 	for _, r := range Lift(c) {
 		f.AddRow(r)
 	}
@@ -252,6 +318,18 @@ func (f *Folder) Rows() []*Row {
 	return slices.SortedFunc(maps.Values(f.rows), compareRows)
 }
 
+// Batch returns all that was folded.
+func (f *Folder) Batch() Batch {
+	b := Batch{Rows: f.Rows()}
+	for _, k := range slices.Sorted(maps.Keys(f.sets)) {
+		b.Sets = append(b.Sets, f.sets[k])
+	}
+	b.Links = slices.SortedFunc(maps.Keys(f.links), func(x, y Link) int {
+		return cmp.Or(strings.Compare(x.Old, y.Old), strings.Compare(x.New, y.New))
+	})
+	return b
+}
+
 func compareRows(a, b *Row) int {
 	if c := strings.Compare(string(a.Key), string(b.Key)); c != 0 {
 		return c
@@ -266,9 +344,15 @@ func compareRows(a, b *Row) int {
 	return cmp.Compare(a.IfMissing, b.IfMissing)
 }
 
-// Newer tells whether occupant a holds a row rather than b: the greater since,
-// then the greater id.
-func Newer(a, b *Occupant) bool {
+// Newer tells whether occupant a holds a row rather than b: on a chain the one
+// that no other has followed, then the greater since, then the greater id.
+// chains may be nil.
+func Newer(a, b *Occupant, chains *Chains) bool {
+	if chains != nil {
+		if x, y := chains.Succeeded(a.ID), chains.Succeeded(b.ID); x != y {
+			return y
+		}
+	}
 	if a.Since != b.Since {
 		return a.Since > b.Since
 	}
@@ -277,14 +361,17 @@ func Newer(a, b *Occupant) bool {
 
 // Project gives the row that shows for one key, from the records of all its
 // occupants and what belongs to the row itself (the one without an occupant, if
-// there is one). The newest occupant's record is taken whole.
-func Project(t *Table, parts []*Row) *Row {
+// there is one). The newest occupant's record is taken whole, and it alone says
+// whether the row exists: if it is deleted, or known by nothing but a delete,
+// there is no falling back to the one before it. chains may be nil on a table
+// without chains.
+func Project(t *Table, parts []*Row, chains *Chains) *Row {
 	var own, newest *Row
 	for _, p := range parts {
 		switch {
 		case p.Occupant == nil:
 			own = p
-		case newest == nil || Newer(p.Occupant, newest.Occupant):
+		case newest == nil || Newer(p.Occupant, newest.Occupant, chains):
 			newest = p
 		}
 	}
@@ -292,13 +379,13 @@ func Project(t *Table, parts []*Row) *Row {
 		return own
 	}
 	r := &Row{
-		Key: newest.Key, Occupant: newest.Occupant, Seen: newest.Seen, IfMissing: newest.IfMissing,
+		Key: newest.Key, Occupant: newest.Occupant, Seen: newest.Seen, Written: newest.Written, IfMissing: newest.IfMissing,
+		Deleted: newest.Deleted, DeletedAt: newest.DeletedAt,
 		Scopes: slices.Clone(newest.Scopes), Cells: slices.Clone(newest.Cells),
 	}
 	if own == nil {
 		return r
 	}
-	r.Seen = max(r.Seen, own.Seen)
 	for i := range t.Columns {
 		if !t.OfKey(i) {
 			continue
@@ -309,30 +396,4 @@ func Project(t *Table, parts []*Row) *Row {
 		}
 	}
 	return r
-}
-
-// Rows gives the rows that all the changes of one table together make, as a
-// user sees them: folded, then projected, one per key, sorted by key. Changes
-// that may not insert count only where a row is there.
-func Rows(t *Table, changes []*Change) []*Row {
-	byKey := map[Key][]*Row{}
-	inserted := map[Key]bool{}
-	f := NewFolder(t)
-	for _, c := range changes {
-		for _, r := range Lift(c) {
-			inserted[r.Key] = inserted[r.Key] || r.IfMissing == Insert
-			r.IfMissing = Insert
-			f.AddRow(r)
-		}
-	}
-	for _, r := range f.Rows() {
-		byKey[r.Key] = append(byKey[r.Key], r)
-	}
-	var out []*Row
-	for _, k := range slices.Sorted(maps.Keys(byKey)) {
-		if inserted[k] {
-			out = append(out, Project(t, byKey[k]))
-		}
-	}
-	return out
 }

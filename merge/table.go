@@ -17,12 +17,23 @@ const (
 	Ladder
 	Union
 	Touch
+	Sum
+	Count
+	Chain
+	Flag
 )
 
-var ruleNames = []string{"latest", "first", "max", "min", "ladder", "union", "touch"}
+// ruleNames are the names in a config; Flag has none, since it comes from
+// on_delete.
+var ruleNames = []string{"latest", "first", "max", "min", "ladder", "union", "touch", "sum", "count", "chain"}
 
 // String returns the rule's name in a config.
-func (r Rule) String() string { return ruleNames[r] }
+func (r Rule) String() string {
+	if r == Flag {
+		return "on_delete"
+	}
+	return ruleNames[r]
+}
 
 // ParseRule returns the rule of a name.
 func ParseRule(name string) (Rule, bool) {
@@ -55,7 +66,26 @@ type Column struct {
 	Scope string
 	// Rungs are the steps of a Ladder, lowest first, each once.
 	Rungs []string
+	// OnDelete, if not nil, is what the column shows while the row's delete is
+	// newer than the column's scope (Latest), or than the row (Flag). Only on
+	// tables with DeleteSet.
+	OnDelete *Value
 }
+
+// DeleteRule says what becomes of a row that is deleted.
+type DeleteRule uint8
+
+// The rules of a delete.
+const (
+	// DeleteNone: the table knows no deletes.
+	DeleteNone DeleteRule = iota
+	// DeleteMark keeps the row, with delete_version and deleted_at.
+	DeleteMark
+	// DeleteRemove removes the row and remembers the delete beside the table.
+	DeleteRemove
+	// DeleteSet keeps the row and shows OnDelete of its columns.
+	DeleteSet
+)
 
 // Table is the rule of one table: its key, and how each column joins. It is
 // made by NewTable and not changed afterwards.
@@ -66,6 +96,15 @@ type Table struct {
 	Columns []Column
 	// Occupied says that rows are held by occupants.
 	Occupied bool
+	// Chained says that the key is an identity that others follow: the row of a
+	// chain has the key of its first identity, and shows its last one. A chained
+	// table is Occupied, by its identities.
+	Chained bool
+	// OnDelete says what becomes of a deleted row.
+	OnDelete DeleteRule
+	// Group holds the places among Key of the columns by which rows are replaced
+	// together, when a list says that it is complete. Nil if none does.
+	Group []int
 
 	scopes  []string
 	scopeOf []int // per column, its place in scopes, or -1
@@ -128,9 +167,32 @@ func (t *Table) Column(name string) int {
 	return slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
 }
 
-// Versioned says whether any column needs a version.
+// Versioned says whether changes need a version.
 func (t *Table) Versioned() bool {
-	return slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Rule == Latest || c.Rule == First })
+	return t.OnDelete != DeleteNone || t.Group != nil || slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Rule == Latest || c.Rule == First })
+}
+
+// Local says whether what a change does to a row can be told from that row
+// alone. If not, a sink first locks what else decides: the memory of deletes,
+// complete lists, links, or counted events.
+func (t *Table) Local() bool {
+	return t.OnDelete == DeleteNone && t.Group == nil && !t.Chained && !t.links() &&
+		!slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Rule == Sum || c.Rule == Count })
+}
+
+// links says whether the table keeps links between identities.
+func (t *Table) links() bool {
+	return t.Chained || slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Rule == Chain })
+}
+
+// GroupOf returns the group that a key belongs to.
+func (t *Table) GroupOf(k Key) Key {
+	parts := k.Parts()
+	group := make([]string, len(t.Group))
+	for i, at := range t.Group {
+		group[i] = parts[at]
+	}
+	return NewKey(group...)
 }
 
 // OfKey says whether column i belongs to the row whoever occupies it. On a

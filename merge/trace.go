@@ -87,7 +87,7 @@ func (tr *tracer) step(c *Change) Step {
 			if rec.row.Occupant.Since != before.Occupant.Since {
 				rec.newest = c
 			}
-			if h := tr.holder[r.Key]; h == nil || Newer(rec.row.Occupant, h.row.Occupant) {
+			if h := tr.holder[r.Key]; h == nil || Newer(rec.row.Occupant, h.row.Occupant, nil) {
 				tr.holder[r.Key] = rec
 			}
 		}
@@ -107,13 +107,13 @@ func (tr *tracer) fate(rec *traced, before, r *Row, i int, c *Change) ColumnFate
 	switch {
 	case is.Value == r.Cells[i].Value && was.Set && was.Value == is.Value:
 		f.Fate = Same
-	case is != was:
+	case !is.equal(was):
 		f.Fate = Won
 	default:
 		f.Fate, f.Against = Lost, rec.behind[i]
 		f.Reason = tr.lostBecause(col, i, before, r)
 	}
-	if was != is || tr.table.scopeOf[i] >= 0 && before.Scopes[tr.table.scopeOf[i]] < r.Scopes[tr.table.scopeOf[i]] {
+	if !was.equal(is) || tr.table.scopeOf[i] >= 0 && before.Scopes[tr.table.scopeOf[i]] < r.Scopes[tr.table.scopeOf[i]] {
 		rec.behind[i] = c
 	}
 	if h := tr.holder[r.Key]; r.Occupant != nil && h != rec && f.Fate != Lost {

@@ -20,7 +20,7 @@ func fateOf(t *testing.T, s Step, column string) ColumnFate {
 }
 
 func TestTraceTellsWhyAChangeLost(t *testing.T) {
-	table := mergetest.EveryRule(false)
+	table := mergetest.EveryRule(mergetest.Shape{})
 	newer := say(table, 5, "a", "new", "b", "1", "l", "read", "m", "9", "n", "-3", "f", "second")
 	older := say(table, 3, "a", "old", "b", "1", "l", "sent", "m", "2", "n", "4", "f", "first")
 	steps := Trace(table, []*Change{newer, older, newer})
@@ -53,7 +53,7 @@ func TestTraceTellsWhyAChangeLost(t *testing.T) {
 }
 
 func TestTraceTellsOfOtherOccupants(t *testing.T) {
-	table := mergetest.EveryRule(true)
+	table := mergetest.EveryRule(mergetest.Shape{Occupied: true})
 	created := by(say(table, 9, "a", "active", "b", "0"), "B", 2)
 	cancel := by(say(table, 10, "a", "canceled", "b", "0"), "A", 1)
 	steps := Trace(table, []*Change{created, cancel})
@@ -64,7 +64,7 @@ func TestTraceTellsOfOtherOccupants(t *testing.T) {
 }
 
 func TestTraceNamesATie(t *testing.T) {
-	table := mergetest.EveryRule(false)
+	table := mergetest.EveryRule(mergetest.Shape{})
 	x, y := say(table, 1, "a", "x", "b", "0"), say(table, 1, "a", "y", "b", "0")
 	if x.Version > y.Version {
 		x, y = y, x

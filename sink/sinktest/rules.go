@@ -13,7 +13,7 @@ import (
 )
 
 func named(name string, occupied bool) *merge.Table {
-	t := *mergetest.EveryRule(occupied)
+	t := *mergetest.EveryRule(mergetest.Shape{Occupied: occupied})
 	return merge.NewTable(merge.Table{Name: name, Key: t.Key, Columns: t.Columns, Occupied: occupied})
 }
 
