@@ -29,7 +29,7 @@ func one(t testing.TB, url, query string) string {
 	c := testdb.Connect(t, ctx, url)
 	defer c.Close(ctx)
 	var out *string
-	if err := c.QueryRow(ctx, query).Scan(&out); err != nil {
+	if err := c.QueryRow(ctx, "select ("+strings.TrimSuffix(query, ";")+")::text").Scan(&out); err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
 	if out == nil {
@@ -229,4 +229,50 @@ func TestF13FirstKeepsWhatWasThere(t *testing.T) {
 			}
 		}
 	})
+}
+
+// F22: texts are compared as bytes, whatever the collation of their column.
+func TestF22CollationsDoNotDecide(t *testing.T) {
+	table := tableOf(t, "item", "id text", "top text max", "low text min", "tags text[] union", "step text ladder sent,read", "name text")
+	s, _ := existing(t, []string{
+		`create extension citext`,
+		`create collation ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`,
+		`create table item (id text collate "en-x-icu" primary key, top text collate "en-x-icu", low citext, tags text[] collate "en-x-icu", step text collate ci,
+			name text collate ci, row_version text collate "en-x-icu")`,
+	}, table)
+	at := func(version int64, set map[string]any) func(string) *merge.Change {
+		return func(key string) *merge.Change { return say(t, table, key, version, set) }
+	}
+	inEveryOrder(t, s, table, `top=a low=B tags=["B","a","b"] step=sent name=Ann`,
+		at(1, map[string]any{"top": "a", "low": "a", "tags": `["b"]`, "step": "sent", "name": "ann"}),
+		at(2, map[string]any{"top": "B", "low": "B", "tags": `["a"]`, "step": "SENT", "name": "ANN"}),
+		at(3, map[string]any{"top": "A", "low": "b", "tags": `["B"]`, "step": "READ", "name": "Ann"}))
+
+	email := tableOf(t, "mail", "id text", "email text")
+	s, _ = existing(t, []string{`create extension citext`, `create table mail (id text primary key, email citext)`}, email)
+	first := say(t, email, "k", 1, map[string]any{"email": "ann@x"})
+	write(t, s, email, first)
+	corrected := say(t, email, "k", 1, map[string]any{"email": "Ann@x"}) // the same event, under a corrected expression
+	corrected.Version = first.Version
+	write(t, s, email, corrected)
+	mustShow(t, s, email, "k", "email=Ann@x")
+}
+
+// A touch column moves when a value does, and not with a version alone.
+func TestTouchOfExistingColumnTypes(t *testing.T) {
+	table := tableOf(t, "item", "id text", "a text", "changed timestamp touch", "stamp text touch")
+	s, url := existing(t, []string{`create table item (id text primary key, a text, changed timestamp, stamp text)`}, table)
+	write(t, s, table, say(t, table, "k", 1, map[string]any{"a": "x"}))
+	if got := one(t, url, `select abs(extract(epoch from changed - (now() at time zone 'UTC'))) < 60 and stamp ~ '^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$' from item`); got != "true" {
+		t.Errorf("touch: %s", one(t, url, "select changed || ' ' || stamp from item"))
+	}
+	before := one(t, url, "select changed || stamp from item")
+	write(t, s, table, say(t, table, "k", 2, map[string]any{"a": "x"}))
+	if got := one(t, url, "select changed || stamp from item"); got != before {
+		t.Errorf("a version alone moved touch from %s to %s", before, got)
+	}
+	write(t, s, table, say(t, table, "k", 3, map[string]any{"a": "y"}))
+	if got := one(t, url, "select changed || stamp from item"); got == before {
+		t.Error("a new value did not move touch")
+	}
 }
