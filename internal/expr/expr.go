@@ -93,8 +93,8 @@ type Program struct {
 	Kind Kind
 	// MaybeUnset and MaybeAbsent tell that an arm is unset, or an optional.
 	MaybeUnset, MaybeAbsent bool
-	// AlwaysUnset tells that it is nothing but unset.
-	AlwaysUnset bool
+	// Constant tells that it reads nothing of an event.
+	Constant bool
 
 	leaf *leaf // where the whole is one leaf
 	prog cel.Program
@@ -265,7 +265,6 @@ func (p *Program) explain(err error) error {
 // describe finds out what is known about the value.
 func (p *Program) describe(root ast.Expr, typeOf func(ast.Expr) *types.Type, leaves []*leaf) {
 	var kinds []Kind
-	unset, arms := 0, 0
 	var arm func(e ast.Expr)
 	arm = func(e ast.Expr) {
 		if e.Kind() == ast.CallKind {
@@ -285,12 +284,10 @@ func (p *Program) describe(root ast.Expr, typeOf func(ast.Expr) *types.Type, lea
 				return
 			}
 		}
-		arms++
 		if isLeaf(e) {
 			l := leaves[e.AsCall().Args()[0].AsLiteral().(types.Int)]
 			if l.name == UnsetName || l.value == Unset {
 				p.MaybeUnset = true
-				unset++
 				return
 			}
 		}
@@ -302,7 +299,7 @@ func (p *Program) describe(root ast.Expr, typeOf func(ast.Expr) *types.Type, lea
 		kinds = append(kinds, kindOfType(t))
 	}
 	arm(root)
-	p.AlwaysUnset = unset == arms
+	p.Constant = p.Reads == 0
 	p.Kind = common(kinds)
 }
 

@@ -167,7 +167,7 @@ func TestValues(t *testing.T) {
 		{`timestamp(string(event.epoch))`, `the time 2026-01-01T00:00:00Z`},
 		{`timestamp(event.local)`, `the time 2026-06-01T12:00:00Z`},
 		{`timestamp(event.local, "Europe/Berlin")`, `the time 2026-06-01T10:00:00Z`},
-		{`timestamp(event.local, "Mars/North")`, `error: not a time zone`},
+		{`timestamp(event.local, event.code)`, `error: not a time zone`},
 		{`timestamp(event.code + "x")`, `error: is not a time Hookfold can read`},
 		{`timestamp(event.none)`, `null`},
 		{`timestamp(event.?nope)`, `nothing (an optional that is not there)`},
@@ -275,6 +275,8 @@ func TestProblems(t *testing.T) {
 		{`event.a +`, 10, "ends too early"},
 		{``, 1, "empty expression"},
 		{`rank(type)`, 5, "rank cannot be used with (text)"},
+		{`timestamp(event.local, "Mars/North")`, 24, "not a time zone"},
+		{`event.null`, 7, `Write ["null"] for a member of that name.`},
 		{`Foo{a: 1}`, 4, "makes a message"},
 	}
 	c := compiler(t)

@@ -47,6 +47,8 @@ func problemAt(e *cel.Error, format string, args ...any) Problem {
 	return Problem{Line: max(e.Location.Line(), 1), Column: max(e.Location.Column(), 0) + 1, Text: fmt.Sprintf(format, args...)}
 }
 
+var memberWord = regexp.MustCompile(`^mismatched input '(in|true|false|null)' expecting .*IDENTIFIER`)
+
 func syntax(issues *cel.Issues, text string) []Problem {
 	e := issues.Errors()[0] // what follows is of the same cause
 	message := strings.TrimPrefix(e.Message, "Syntax error: ")
@@ -56,6 +58,8 @@ func syntax(issues *cel.Issues, text string) []Problem {
 		hint = " To compare write ==."
 	case strings.Contains(message, "<EOF>"):
 		hint = " It ends too early."
+	case memberWord.MatchString(message):
+		hint = fmt.Sprintf(" Write [%q] for a member of that name.", memberWord.FindStringSubmatch(message)[1])
 	case strings.Contains(message, "'and'") || strings.Contains(message, "'or'") || strings.Contains(message, "'not'"):
 		hint = " Write && for and, || for or, ! for not."
 	}

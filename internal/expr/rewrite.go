@@ -293,6 +293,13 @@ func (r *rewriter) call(e ast.Expr, local []string, tail bool) {
 		r.expr(args[1], local, true)
 		r.expr(args[2], local, true)
 		e.SetKindCase(r.fac.NewCall(e.ID(), name, args[0], r.wrapAny(args[1]), r.wrapAny(args[2])))
+	case name == "timestamp" && len(args) == 2 && args[1].Kind() == ast.LiteralKind:
+		if zone, ok := args[1].AsLiteral().(types.String); ok {
+			if _, err := location(string(zone)); err != nil {
+				r.fail(args[1], "%v", err)
+			}
+		}
+		r.expr(args[0], local, false)
 	case name == "present" || name == "coalesce":
 		r.fail(e, "%s is written %s", name, map[string]string{"present": "present(event.a)", "coalesce": "coalesce(event.a, event.b, \"else\")"}[name])
 	default:

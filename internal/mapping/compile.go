@@ -213,6 +213,7 @@ func (c *compiler) mapping(t *Table, place int, m *config.Mapping) {
 		if k := keyPlace(t.Config, a.Column.Text); k >= 0 {
 			out.Key[k] = c.compile(s, a.Expr, expr.ForMapping)
 			c.never(out.Key[k], "part of a key")
+			c.fits(out, out.Key[k], t.Config.Key[k].Type, nil)
 		}
 	}
 	if m.Occupant != nil {
@@ -320,6 +321,7 @@ func (c *compiler) assignments(out *Mapping, m *config.Mapping) {
 			continue // reported: it is not a column, or not one to be set
 		}
 		out.Columns[i] = &Assignment{At: a.Column, Expr: c.compile(out.Source, a.Expr, expr.ForMapping)}
+		c.fits(out, out.Columns[i].Expr, t.Columns[i].Type, &t.Columns[i])
 	}
 	if m.Rest == nil {
 		return

@@ -309,3 +309,34 @@ tables:
 		t.Error(d)
 	}
 }
+
+// TestProblems: what is known to be wrong without an event.
+func TestProblems(t *testing.T) {
+	cases := []struct{ name, columns, mapping, want string }{
+		{"a number into timestamp", "a: timestamp", "set: {a: 5}", "tables.t.events[0].set.a: gives a number, which does not fit timestamp. Write timestamp(…) around it."},
+		{"a comparison into int", "a: int", "set: {a: event.x == 1}", "tables.t.events[0].set.a: gives true or false, which does not fit int."},
+		{"a time into date", "a: date", "set: {a: time}", "tables.t.events[0].set.a: gives a time, which does not fit date. Say which day, as in string(time).substring(0, 10)."},
+		{"a literal that does not fit", "a: text(3)", `set: {a: '"abcd"'}`, "tables.t.events[0].set.a: 4 characters into text(3)"},
+		{"a literal that is no rung", "a: {type: text, merge: {ladder: [x, y]}}", `set: {a: '"z"'}`, "tables.t.events[0].set.a: \"z\" is not a rung of the ladder [x y]."},
+		{"a constant that cannot be computed", "a: numeric", "set: {a: 1 / 3}", "tables.t.events[0].set.a: a number without an end as a decimal: round it, as in round(x / 3, 2)"},
+		{"when is a text", "a: int", `when: '"x"', set: {a: 1}`, "tables.t.events[0].when: gives text, and has to be true or false"},
+		{"when may be absent", "a: int", `when: "event.?x", set: {a: 1}`, "tables.t.events[0].when: may be absent, and has to be true or false. Write .orValue(false) after it."},
+		{"unset in a version", "a: int", `version: ['type == "a" ? time : unset'], set: {a: 1}`, "tables.t.events[0].version[0]: unset is not allowed in a version"},
+		{"a version of a list", "a: int", `version: ["[1]"], set: {a: 1}`, "tables.t.events[0].version[0]: is a list; a version is made of times and whole numbers"},
+		{"an unknown name", "a: int", "set: {a: evnt.x}", "tables.t.events[0].set.a: `evnt` is not a name Hookfold knows. Did you mean event? For the text evnt write '\"evnt\"'."},
+		{"a later name", "a: int", "set: {a: item.x}", "tables.t.events[0].set.a: item comes with a later release (each and fetch)"},
+		{"NULL fits", "a: int", "set: {a: null}", ""},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			_, problems := Compile(parsed(t, head+fmt.Sprintf("tables: {t: {key: {id: text}, columns: {%s}, events: [{from: shop, key: {id: event.id}, %s}]}}\n", tc.columns, tc.mapping)))
+			got := ""
+			for _, p := range problems.List {
+				got += p.Path + ": " + p.Text
+			}
+			if got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
