@@ -1,6 +1,9 @@
 package merge_test
 
 import (
+	"maps"
+	"slices"
+
 	. "github.com/hookfold/hookfold/merge"
 )
 
@@ -14,7 +17,7 @@ func newStore(t *Table) store {
 	if t.Local() {
 		return &localStore{t: t, stored: NewFolder(t)}
 	}
-	return &lockedStore{h: NewHeld(t, nil, nil, nil), keys: map[Key]bool{}}
+	return &lockedStore{h: NewHeld(t, nil, nil, nil), rows: map[Key]*Row{}}
 }
 
 // localStore joins each row with what is stored of it, and projects at the end.
@@ -41,25 +44,21 @@ func (s *localStore) shown() []*Row {
 	return rows
 }
 
-// lockedStore joins whole batches into what is held.
+// lockedStore joins whole batches into what is held, and keeps the rows that
+// show as a table does: only those of touched keys are looked at again.
 type lockedStore struct {
 	h    *Held
-	keys map[Key]bool
+	rows map[Key]*Row
 }
 
 func (s *lockedStore) write(changes []*Change) {
-	w := s.h.Write(FoldAll(changes[0].Table, changes))
-	for _, k := range w.Touched {
-		s.keys[k] = true
+	for _, k := range s.h.Write(FoldAll(changes[0].Table, changes)).Touched {
+		if r := s.h.Shown(k); r != nil {
+			s.rows[k] = r
+		} else {
+			delete(s.rows, k)
+		}
 	}
 }
 
-func (s *lockedStore) shown() []*Row {
-	var rows []*Row
-	for k := range s.keys {
-		if r := s.h.Shown(k); r != nil {
-			rows = append(rows, r)
-		}
-	}
-	return rows
-}
+func (s *lockedStore) shown() []*Row { return slices.Collect(maps.Values(s.rows)) }

@@ -126,7 +126,11 @@ func change(rnd *rand.Rand, t *merge.Table, i int) *merge.Change {
 	if t.Chained {
 		c.Key = merge.NewKey(string(rune('A' + rnd.IntN(4))))
 		if rnd.IntN(2) == 0 {
-			c.Links = []merge.Link{{Old: string(c.Key), New: string(rune('A' + rnd.IntN(4)))}}
+			l := merge.Link{Old: string(c.Key), New: string(rune('A' + rnd.IntN(4)))}
+			if rnd.IntN(2) == 0 {
+				l.Old, l.New = l.New, l.Old
+			}
+			c.Links = []merge.Link{l}
 		}
 	}
 	if t.Occupied && (rnd.IntN(8) > 0 || t.Chained || c.Delete) {
