@@ -71,10 +71,14 @@ type Batch struct {
 	Groups []Group
 }
 
-// Group is the rows of one table in a batch.
+// Group is what a batch says of one table.
 type Group struct {
 	Table *Table
 	Rows  []*merge.Row
+	// Sets and Links are of tables that are not Local: a sink joins them before
+	// the rows, as merge.Held does.
+	Sets  []merge.Set
+	Links []merge.Link
 }
 
 // Result tells what a batch did.
