@@ -340,3 +340,27 @@ func TestProblems(t *testing.T) {
 		})
 	}
 }
+
+// TestF23NoRowColumnNoRowVersion: a change that feeds no column of scope row
+// leaves the row's version alone.
+func TestF23NoRowColumnNoRowVersion(t *testing.T) {
+	p := compiled(t, head+`
+tables:
+  t:
+    key: {id: text}
+    columns: {a: text, b: {type: text, scope: b}, c: {type: int, merge: max}}
+    events:
+      - {from: shop, type: b, key: {id: event.u}, set: {b: event.b}}
+      - {from: shop, type: c, key: {id: event.u}, set: {c: event.c}}
+`)
+	table := p.Table("t").Table.Table
+	for _, body := range []string{`{"type":"b","u":"1","b":"x","at":"2026-01-01T00:00:00Z"}`, `{"type":"c","u":"1","c":5}`} {
+		out := p.Map(events(t, p, "shop", body)[0], "db")
+		if len(out.Changes) != 1 {
+			t.Fatal(lines(out))
+		}
+		if row := merge.Lift(out.Changes[0])[0]; row.Scopes[0] != "" || table.Scopes()[0] != merge.RowScope {
+			t.Errorf("%s moves the row's version to %s", body, row.Scopes[0])
+		}
+	}
+}

@@ -1,7 +1,9 @@
 package mapping
 
 import (
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -124,4 +126,23 @@ func BenchmarkMap(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestConcurrent maps events of one plan from several goroutines: run it with
+// -race.
+func TestConcurrent(t *testing.T) {
+	p := compiled(t, bookings)
+	want := lines(p.Map(sampleEvents(t, p, "calendly", "calendly/reschedule.new.invitee.created")[0], "db"))
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				e := sampleEvents(t, p, "calendly", "calendly/reschedule.new.invitee.created")[0]
+				if got := lines(p.Map(e, "db")); !slices.Equal(got, want) {
+					t.Errorf("got %v, want %v", got, want)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
