@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,13 +37,14 @@ var engines = map[string]func(testing.TB) string{
 //	request METHOD PATH [FILE] [HEADER...]   sends a request to it and prints the status and body
 //	rows FILE               waits until the tables of hookfold.yaml are as in FILE
 //	sql STATEMENT           runs a statement on the database
+//	grow FILE SIZE          makes a JSON text of so many bytes
 //	log                     prints what the server has logged
 func TestScripts(t *testing.T) {
 	for name, database := range engines {
 		t.Run(name, func(t *testing.T) {
 			testscript.Run(t, testscript.Params{
 				Dir: "testdata", UpdateScripts: os.Getenv("HOOKFOLD_UPDATE") != "",
-				RequireUniqueNames: true,
+				RequireUniqueNames: true, Deadline: time.Now().Add(2 * time.Minute),
 				Setup: func(e *testscript.Env) error {
 					tb := e.T().(testing.TB)
 					e.Setenv("DATABASE_URL", database(tb))
@@ -64,7 +66,7 @@ func TestScripts(t *testing.T) {
 				},
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
 					"serve": scriptServe, "stop": scriptStop, "kill": scriptKill,
-					"request": scriptRequest, "rows": scriptRows, "sql": scriptSQL, "log": scriptLog,
+					"request": scriptRequest, "rows": scriptRows, "sql": scriptSQL, "log": scriptLog, "grow": scriptGrow,
 				},
 			})
 		})
@@ -163,6 +165,15 @@ func scriptSQL(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 }
 
+func scriptGrow(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: grow FILE SIZE")
+	}
+	size, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(`"`+strings.Repeat("x", size-2)+`"`), 0o644))
+}
+
 // tables are the tables of a config, as plain SQL finds them.
 type tables struct {
 	plan *mapping.Plan
@@ -205,7 +216,10 @@ func (x *tables) become(want string) (have string, err error) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		have, err = x.text(ctx)
+		now, readErr := x.text(ctx)
+		if ctx.Err() == nil {
+			have, err = now, readErr
+		}
 		if have == want {
 			return have, nil
 		}
