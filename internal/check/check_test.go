@@ -98,6 +98,8 @@ func TestSoundness(t *testing.T) {
 			[]string{"warning tables.t.events[0].set.a: field event.nope is in none of the 8 samples of whatsapp status.*."}},
 		{"a value that does not fit on samples", "  t: {key: {id: int}, columns: {}, events: [{from: whatsapp, type: status.sent, key: {id: event.id}}]}\n",
 			[]string{"warning tables.t.events[0]: whatsapp/status.sent would be dead (1 of 1 samples that this mapping takes): wamid.HBgLMTU1NTAxMjM0NTYVAgARGBJBQUFBMD… does not fit int"}},
+		{"a field that only some samples have", "  t: {key: {id: text}, columns: {a: {type: int, merge: max}}, events: [{from: whatsapp, type: \"status.*\", key: {id: event.id}, set: {a: \"event.errors[0].code\"}}]}\n",
+			[]string{"warning tables.t.events[0].set.a: whatsapp/batch.several-entries-and-changes would be dead (7 of 8 samples that this mapping takes): no such field: event has no errors"}},
 		{"whole seconds", "  t: {key: {id: text}, columns: {a: text}, events: [{from: stripe, type: customer.subscription.updated, key: {id: event.id}, set: {a: event.type}}]}\n",
 			[]string{"warning tables.t.events[0].version: is only the time. stripe: time has whole seconds"}},
 		{"whole seconds and a second element", "  t: {key: {id: text}, columns: {a: text}, events: [{from: stripe, type: customer.subscription.updated, key: {id: event.id}, version: [time, 1], set: {a: event.type}}]}\n", nil},

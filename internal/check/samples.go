@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -183,15 +184,17 @@ func (c *checker) try(m *mapping.Mapping, samples []mapping.Sampled, lacking map
 	}
 }
 
+var noSuchField = regexp.MustCompile(`^(?:when: )?no such field: (\S+) has no (\S+)$`)
+
 // known tells whether a fault is that of a path that has been reported.
 func known(reason string, lacking map[string]bool) bool {
-	rest, ok := strings.CutPrefix(reason, "no such field: ")
-	if !ok {
+	m := noSuchField.FindStringSubmatch(reason)
+	if m == nil {
 		return false
 	}
-	prefix, _, _ := strings.Cut(rest, " ")
+	step := m[1] + "." + m[2]
 	for path := range lacking {
-		if strings.HasPrefix(path, prefix) {
+		if path == step || strings.HasPrefix(path, step+".") || strings.HasPrefix(path, step+"[") {
 			return true
 		}
 	}
