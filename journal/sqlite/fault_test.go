@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -327,4 +328,46 @@ func TestCheckpointFault(t *testing.T) {
 			checkLeft(t, disk, acked)
 		})
 	}
+}
+
+// When the log finds no room in the file, it does not grow by tries: the
+// journal is full until there is room, and then goes on by itself.
+func TestFullDiskAtCheckpoint(t *testing.T) {
+	disk := newFaultyDisk(t)
+	j := openOn(t, disk, Options{})
+	disk.fail(func(op, path string) int32 {
+		if op == "write" && strings.HasSuffix(path, ".db") {
+			return lib.SQLITE_FULL
+		}
+		return 0
+	})
+	acked := make(map[event.Position]*event.Delivery)
+	r := rand.New(rand.NewPCG(1, 2))
+	full := 0
+	for n := 0; full < 50 && n < 1000; n++ {
+		d := bulky(r, 50_000)
+		switch err := j.Append(t.Context(), d); {
+		case err == nil:
+			acked[d.Position] = d
+		case errors.Is(err, journal.ErrFull):
+			full++
+		default:
+			t.Fatal(err)
+		}
+	}
+	if full < 50 || !errors.Is(j.Healthy(), journal.ErrFull) {
+		t.Fatalf("%d appends failed; healthy: %v", full, j.Healthy())
+	}
+	info, err := os.Stat(j.path + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() > 6<<20 {
+		t.Errorf("the log has grown to %d bytes", info.Size())
+	}
+	disk.fail(nil)
+	waitHealthy(t, j)
+	d := mustAppend(t, j, 1)
+	acked[d.Position] = d
+	checkLeft(t, disk, acked)
 }

@@ -18,7 +18,14 @@ PRAGMA freelist_count
 -- name: page-size
 PRAGMA page_size
 
+-- name: log-size
+-- Of the write-ahead log: busy, frames, frames that are in the file already.
+PRAGMA wal_checkpoint(NOOP)
+
 -- name: checkpoint
+PRAGMA wal_checkpoint(PASSIVE)
+
+-- name: empty-log
 PRAGMA wal_checkpoint(TRUNCATE)
 
 -- name: next-position

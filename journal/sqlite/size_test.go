@@ -246,3 +246,24 @@ func TestReceiptsByAge(t *testing.T) {
 		t.Errorf("receipts are %v, want the first one new", got)
 	}
 }
+
+// Asking how long the log is does not write it out.
+func TestLogSize(t *testing.T) {
+	j := openAt(t, filepath.Join(t.TempDir(), "journal.db"), Options{})
+	mustAppend(t, j, 1)
+	ask := func(name string) int {
+		t.Helper()
+		var busy, frames, written int
+		if err := j.file.read.QueryRowContext(t.Context(), query(name)).Scan(&busy, &frames, &written); err != nil {
+			t.Fatal(err)
+		}
+		return frames - written
+	}
+	first := ask("log-size")
+	if again := ask("log-size"); first <= 0 || again < first {
+		t.Errorf("the log is %d pages ahead, then %d", first, again)
+	}
+	if after := ask("checkpoint"); after != 0 {
+		t.Errorf("the log is %d pages ahead after it was written out", after)
+	}
+}

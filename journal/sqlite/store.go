@@ -75,7 +75,7 @@ func openStore(path string, options Options) (_ *store, err error) {
 	} else if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("open journal: %w: there is no journal to read at %s; check the path, or start the server once to make it", err, path)
 	}
-	if s.write, err = open(path, options, "mode=rw", "_pragma=synchronous(FULL)"); err != nil {
+	if s.write, err = open(path, options, "mode=rw", "_pragma=synchronous(FULL)", "_pragma=wal_autocheckpoint(0)"); err != nil {
 		return nil, s.openError(err)
 	}
 	s.write.SetMaxOpenConns(1)
@@ -106,7 +106,11 @@ func openStore(path string, options Options) (_ *store, err error) {
 }
 
 func open(path string, o Options, options ...string) (*sql.DB, error) {
-	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
+	name := filepath.ToSlash(path)
+	if !strings.HasPrefix(name, "/") {
+		name = "/" + name // a drive of Windows
+	}
+	u := url.URL{Scheme: "file", Path: name}
 	options = append(options, fmt.Sprintf("_pragma=busy_timeout(%d)", o.busy.Milliseconds()), "_error_rc=1")
 	if o.vfs != "" {
 		options = append(options, "vfs="+url.QueryEscape(o.vfs))
@@ -252,6 +256,20 @@ func (s *store) used(ctx context.Context) (bytes, free int64, err error) {
 		}
 	}
 	return n[0] * (n[1] - n[2]), n[0] * n[2], nil
+}
+
+// log runs a statement about the write-ahead log and returns how many of its
+// frames are not in the file yet.
+func (s *store) log(ctx context.Context, name string) (behind int, busy bool, err error) {
+	st, err := s.stmt(ctx, name)
+	if err != nil {
+		return 0, false, err
+	}
+	var frames, written int
+	if err := st.QueryRowContext(ctx).Scan(&busy, &frames, &written); err != nil {
+		return 0, false, fmt.Errorf("%s: %w", name, err)
+	}
+	return frames - written, busy, nil
 }
 
 func (s *store) close() error {

@@ -16,6 +16,8 @@ const (
 	maxCommit = 8 << 20   // bytes of deliveries in one transaction
 	maxBlock  = 512 << 10 // bytes of deliveries in one block, unless it is one delivery
 
+	maxBehind = 1000 // pages in the log that are not in the file yet
+
 	tryAgainAfter = 10 * time.Millisecond // at the earliest, when somebody asks
 	tryAgainEvery = time.Second           // when nobody asks
 )
@@ -160,7 +162,22 @@ func (w *writer) transact(ctx context.Context, appends []*appending, tasks []*ta
 		w.j.appended(w.acked)
 	}
 	refuse(appends, tasks, nil)
+	w.checkpoint(ctx)
 	return -1, nil
+}
+
+// checkpoint writes the log into the file when it has grown. It does not come
+// with the commit, as SQLite would have it by itself: an error here says nothing
+// of what was committed.
+func (w *writer) checkpoint(ctx context.Context) {
+	s := w.j.file
+	behind, _, err := s.log(ctx, "log-size")
+	if err == nil && behind > maxBehind {
+		_, _, err = s.log(ctx, "checkpoint")
+	}
+	if err = s.writeError(err); err != nil && !errors.Is(err, journal.ErrOverloaded) {
+		w.fail(err)
+	}
 }
 
 // insert writes deliveries as blocks and gives them positions.
