@@ -13,6 +13,7 @@ import (
 	"github.com/hookfold/hookfold/internal/expr"
 	"github.com/hookfold/hookfold/internal/mapping"
 	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/source"
 )
 
 // Report is what Run found.
@@ -98,19 +99,35 @@ func (c *checker) types(m *mapping.Mapping) {
 		if slices.ContainsFunc(s.Preset.Types, func(typ string) bool { return expr.Glob(n.Text, typ) }) {
 			continue
 		}
-		hint := ""
-		if near := expr.Nearest(n.Text, s.Preset.Types); near != "" {
-			hint = fmt.Sprintf("Did you mean %s?", near)
-		} else {
-			list := s.Preset.Types[:min(len(s.Preset.Types), 8)]
-			hint = "It sends " + strings.Join(list, ", ")
-			if len(list) < len(s.Preset.Types) {
-				hint += fmt.Sprintf(" and %d more", len(s.Preset.Types)-len(list))
-			}
-			hint += "."
-		}
-		c.add(config.Error, n.Pos, n.Path, "%s never sends %s. %s", s.Preset.Name, n.Text, hint)
+		c.add(config.Error, n.Pos, n.Path, "%s never sends %s. %s", s.Preset.Name, n.Text, sent(s.Preset, n.Text))
 	}
+	c.compared(m)
+}
+
+// compared warns of a type that an expression compares type with, and that the
+// preset never sends.
+func (c *checker) compared(m *mapping.Mapping) {
+	preset := m.Source.Preset
+	for _, e := range m.Exprs() {
+		for _, x := range e.Types {
+			if !slices.ContainsFunc(preset.Types, func(typ string) bool { return expr.Glob(x.Text, typ) }) {
+				c.add(config.Warning, mapping.Place(e.At, x.Line, x.Column), e.At.Path, "%s never sends %s. %s", preset.Name, x.Text, sent(preset, x.Text))
+			}
+		}
+	}
+}
+
+// sent says what a preset sends in place of a type that it never does.
+func sent(p *source.Preset, typ string) string {
+	if near := expr.Nearest(typ, p.Types); near != "" {
+		return "Did you mean " + near + "?"
+	}
+	list := p.Types[:min(len(p.Types), 8)]
+	hint := "It sends " + strings.Join(list, ", ")
+	if len(list) < len(p.Types) {
+		hint += fmt.Sprintf(" and %d more", len(p.Types)-len(list))
+	}
+	return hint + "."
 }
 
 // used warns of what nothing writes.

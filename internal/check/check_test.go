@@ -90,6 +90,8 @@ func TestSoundness(t *testing.T) {
 			[]string{"warning tables.t.events[0].occupant: no mapping says since: when an occupant holds the row, so the greatest id shows, not the newest. Add since:, the time at which the occupant came to be."}},
 		{"a type that is never sent", "  t: {key: {id: text}, columns: {}, events: [{from: calendly, type: invitee.cancelled, key: {id: event.payload.uri}}]}\n",
 			[]string{"error tables.t.events[0].type: calendly never sends invitee.cancelled. Did you mean invitee.canceled?"}},
+		{"a type in an expression that is never sent", "  t: {key: {id: text}, columns: {a: {type: text, merge: max}}, events: [{from: calendly, type: [invitee.created, invitee.canceled], key: {id: event.payload.uri}, set: {a: 'type == \"invitee.cancelled\" ? \"x\" : \"y\"'}}]}\n",
+			[]string{"warning tables.t.events[0].set.a: calendly never sends invitee.cancelled. Did you mean invitee.canceled?"}},
 		{"a field in no sample", "  t: {key: {id: text}, columns: {a: timestamp}, events: [{from: calendly, type: [invitee.created, invitee.canceled], key: {id: event.payload.uri}, version: [event.payload.updated_at], set: {a: event.payload.start_time}}]}\n",
 			[]string{"error tables.t.events[0].set.a: field event.payload.start_time is in none of the 5 samples of calendly invitee.created, invitee.canceled. There is event.payload.scheduled_event.start_time."}},
 		{"a misspelt field in no sample", "  t: {key: {id: text}, columns: {}, events: [{from: whatsapp, type: \"status.*\", key: {id: event.idd}}]}\n",

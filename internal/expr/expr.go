@@ -82,6 +82,13 @@ const (
 	KindOther  Kind = "something else"
 )
 
+// TypeText is a text, or a pattern of rank, that an expression compares type
+// with, and where it stands.
+type TypeText struct {
+	Text         string
+	Line, Column int
+}
+
 // Program is a compiled expression. It is safe for concurrent use.
 type Program struct {
 	// Text is the expression.
@@ -89,6 +96,8 @@ type Program struct {
 	// Reads are the names it reads, Paths the paths it follows from them.
 	Reads Names
 	Paths []*PathRef
+	// Types are the texts that it compares type with.
+	Types []TypeText
 	// Kind is the kind of its value, where all of its arms have the same.
 	Kind Kind
 	// MaybeUnset and MaybeAbsent tell that an arm is unset, or an optional.
@@ -113,7 +122,7 @@ func (c *Compiler) Compile(text string, allowed Names) (*Program, []Problem) {
 	if len(r.problems) > 0 {
 		return nil, r.problems
 	}
-	p := &Program{Text: text, Reads: r.reads, Paths: r.paths}
+	p := &Program{Text: text, Reads: r.reads, Paths: r.paths, Types: r.types}
 	if root := parsed.NativeRep().Expr(); isLeaf(root) {
 		p.leaf = r.leaves[root.AsCall().Args()[0].AsLiteral().(types.Int)]
 		p.describe(root, func(e ast.Expr) *types.Type { return leafTypes[e.AsCall().FunctionName()] }, r.leaves)

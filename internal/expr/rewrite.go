@@ -43,6 +43,7 @@ type rewriter struct {
 	leaves   []*leaf
 	reads    Names
 	paths    []*PathRef
+	types    []TypeText
 	loops    bool
 	problems []Problem
 }
@@ -271,6 +272,7 @@ func (r *rewriter) call(e ast.Expr, local []string, tail bool) {
 		}
 		return
 	}
+	r.typeTexts(name, args, local)
 	switch {
 	case name == "present" && len(args) == 1 && !call.IsMemberFunction():
 		if root, steps, ok := r.chain(args[0], local); ok {
@@ -305,6 +307,36 @@ func (r *rewriter) call(e ast.Expr, local []string, tail bool) {
 	default:
 		for _, a := range args {
 			r.expr(a, local, false)
+		}
+	}
+}
+
+// typeTexts collects the texts that type is compared with.
+func (r *rewriter) typeTexts(name string, args []ast.Expr, local []string) {
+	isType := func(e ast.Expr) bool {
+		return e.Kind() == ast.IdentKind && e.AsIdent() == "type" && !slices.Contains(local, "type")
+	}
+	add := func(e ast.Expr) {
+		if e.Kind() != ast.LiteralKind {
+			return
+		}
+		if s, ok := e.AsLiteral().(types.String); ok {
+			line, column := r.at(e)
+			r.types = append(r.types, TypeText{Text: string(s), Line: line, Column: column})
+		}
+	}
+	switch name {
+	case operators.Equals, operators.NotEquals:
+		if isType(args[0]) {
+			add(args[1])
+		} else if isType(args[1]) {
+			add(args[0])
+		}
+	case operators.In, "rank":
+		if len(args) == 2 && isType(args[0]) && args[1].Kind() == ast.ListKind {
+			for _, e := range args[1].AsList().Elements() {
+				add(e)
+			}
 		}
 	}
 }

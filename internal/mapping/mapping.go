@@ -29,7 +29,7 @@ type Mapping struct {
 	rest    *Expr
 	parents []*parentRef
 	name    []byte
-	reads   expr.Names // beside the event's body
+	reads   expr.Names // beside what an event always has
 	broken  bool
 	// versioned says that it sets a column that needs a version.
 	versioned bool
@@ -120,10 +120,10 @@ func (m *Mapping) incomplete() bool {
 	return lacks
 }
 
-// readable finds out what the mapping can read besides the event's body: it is
-// part of what a version's hash is over.
+// readable finds out what the mapping reads that an event need not always have
+// the same: it is part of what a version's hash is over.
 func (m *Mapping) readable() {
-	const beside = expr.Type | expr.ID | expr.Time | expr.Received | expr.Position | expr.Envelope | expr.Body | expr.Raw | expr.Headers | expr.Query | expr.Path
+	const beside = expr.Received | expr.Position | expr.Envelope | expr.Body | expr.Raw | expr.Headers | expr.Query | expr.Path
 	for _, e := range m.Exprs() {
 		m.reads |= e.Reads & beside
 	}

@@ -271,7 +271,7 @@ func TestMap(t *testing.T) {
 // over what an expression says.
 func TestF6HashOverWhatCanBeRead(t *testing.T) {
 	version := func(columns, set, body string) merge.Version {
-		p := compiled(t, head+fmt.Sprintf("tables: {t: {key: {id: text}, columns: {%s}, events: [{from: shop, key: {id: event.u}, set: {%s}}]}}\n", columns, set))
+		p := compiled(t, head+fmt.Sprintf("tables:\n  t:\n    key: {id: text}\n    columns: {%s}\n    events:\n    - from: shop\n      key: {id: event.u}\n      set:\n        %s\n", columns, strings.ReplaceAll(set, ", ", "\n        ")))
 		out := p.Map(events(t, p, "shop", body)[0], "db")
 		if len(out.Changes) != 1 {
 			t.Fatal(lines(out))
@@ -280,7 +280,7 @@ func TestF6HashOverWhatCanBeRead(t *testing.T) {
 	}
 	body := `{"u":"1","a":"x","b":"y","at":"2026-01-01T00:00:00Z"}`
 	one := version("a: text", "a: event.a", body)
-	if two := version("a: text, b: text", "a: upper(event.a), b: event.b", body); two != one {
+	if two := version("a: text, b: text", "a: upper(event.a), b: 'type == \"x\" ? event.b : id'", body); two != one {
 		t.Errorf("a column more changes the version: %s, %s", one, two)
 	}
 	if other := version("a: text", "a: event.a", strings.Replace(body, `"b":"y"`, `"b":"z"`, 1)); other == one {

@@ -37,7 +37,7 @@ func (v *evaluation) version(m *Mapping) merge.Version {
 		}
 		tuple = append(tuple, c)
 	}
-	var parts [12][]byte
+	var parts [16][]byte
 	return merge.NewVersion(tuple, merge.Write, v.readable(m, parts[:0])...)
 }
 
@@ -103,10 +103,13 @@ func whole(v ref.Val) (int64, error) {
 }
 
 // readable returns what the mapping can read of an event, as part of the hash in
-// its versions: with equal parts it says the same.
+// its versions: with equal parts it says the same. What an event always has is in
+// it whether or not an expression reads it now, so that a column more does not
+// change the versions of events that are mapped again. What may differ from one
+// delivery of an event to the next is in it only if it is read.
 func (v *evaluation) readable(m *Mapping, parts [][]byte) [][]byte {
 	e := v.event
-	parts = append(parts, m.name, e.Body.Raw())
+	parts = append(parts, m.name, []byte(e.Type), []byte(e.ID), timeText(e.Time), e.Body.Raw())
 	if m.reads == 0 {
 		return parts
 	}
@@ -115,9 +118,6 @@ func (v *evaluation) readable(m *Mapping, parts [][]byte) [][]byte {
 			parts = append(parts, text())
 		}
 	}
-	add(expr.Type, func() []byte { return []byte(e.Type) })
-	add(expr.ID, func() []byte { return []byte(e.ID) })
-	add(expr.Time, func() []byte { return timeText(e.Time) })
 	add(expr.Received, func() []byte { return timeText(e.FirstReceived) })
 	add(expr.Position, func() []byte { return fmt.Appendf(nil, "%d.%d", e.Delivery.Position, e.Index) })
 	add(expr.Envelope, func() []byte { return e.Envelope.Raw() })
