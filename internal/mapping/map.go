@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -115,6 +116,16 @@ func (v *evaluation) mapping(m *Mapping, ahead string) {
 	v.out.Changes = append(v.out.Changes, c)
 }
 
+// failed adds the fault of an expression that gives no value.
+func (v *evaluation) failed(m *Mapping, column string, err error) {
+	var missing *expr.MissingError
+	if errors.As(err, &missing) && missing.Path != nil && m.Source.Preset.Name != "http" {
+		v.fault(m, column, "%v. Has the provider changed its API version?", err)
+		return
+	}
+	v.fault(m, column, "%v", err)
+}
+
 func (v *evaluation) fault(m *Mapping, column, format string, args ...any) {
 	v.out.Faults = append(v.out.Faults, Fault{Table: m.Table.Config.Text, Column: column, Reason: fmt.Sprintf(format, args...)})
 }
@@ -152,7 +163,7 @@ func (v *evaluation) key(m *Mapping, exprs []*Expr, t *Table, of string) (key me
 		r := v.eval(e)
 		switch {
 		case r.err != nil:
-			v.fault(m, of+col.Name, "%v", r.err)
+			v.failed(m, of+col.Name, r.err)
 			ok = false
 			continue
 		case isNothing(r.val):
@@ -230,7 +241,7 @@ func (v *evaluation) cells(m *Mapping) []merge.Cell {
 			val, bad, err = v.member(m, a.Expr, r.val, t.Columns[i].Name)
 		}
 		if err != nil {
-			v.fault(m, t.Columns[i].Name, "%v", err)
+			v.failed(m, t.Columns[i].Name, err)
 			continue
 		}
 		cell, err := v.cell(m, i, val, bad)

@@ -146,3 +146,25 @@ func TestConcurrent(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestMovedField: a field that a provider no longer sends makes the event dead,
+// with its name, and never an empty column.
+func TestMovedField(t *testing.T) {
+	p := compiled(t, head+`
+tables:
+  subscription:
+    key: {id: text}
+    columns: {status: text, period_end: timestamp}
+    events:
+      - from: stripe
+        type: customer.subscription.updated
+        key: {id: event.data.object.id}
+        version: [time, 1]
+        set: {status: event.data.object.status, period_end: timestamp(event.data.object.period_end)}
+`)
+	got := lines(p.Map(sampleEvents(t, p, "stripe", "stripe/customer.subscription.updated")[0], "db"))
+	want := []string{"dead subscription.period_end: no such field: event.data.object has no period_end. Has the provider changed its API version?"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
