@@ -2,9 +2,12 @@ package sqlsink_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -380,4 +383,30 @@ func TestSQLiteThatIsHeld(t *testing.T) {
 	}
 	write(t, s, table, say(t, table, "k", 1, map[string]any{"a": "x"}))
 	mustShow(t, s, table, "k", "a=x")
+}
+
+// Looking at a SQLite database makes no file; the first write does.
+func TestSQLiteThatIsNotThereYet(t *testing.T) {
+	url := testdb.SQLite(t)
+	path := strings.TrimPrefix(url, "sqlite:")
+	table := tableOf(t, "item", "id text", "a text")
+	s := open(t, url, nil, sqlsink.Options{})
+	live, err := s.Inspect(t.Context(), table)
+	if err != nil || live.Exists {
+		t.Errorf("%+v, %v", live, err)
+	}
+	if err := s.Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("looking made the file: %v", err)
+	}
+	bring(t, s, table)
+	write(t, s, table, say(t, table, "k", 1, map[string]any{"a": "x"}))
+	mustShow(t, s, table, "k", "a=x")
+
+	nowhere := open(t, "sqlite:"+filepath.Join(filepath.Dir(path), "no", "such", "folder.db"), nil, sqlsink.Options{})
+	if err := nowhere.Ping(t.Context()); err == nil {
+		t.Error("a folder that is not there was reached")
+	}
 }

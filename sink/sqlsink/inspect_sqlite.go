@@ -19,6 +19,9 @@ const (
 )
 
 func (e *sqliteEngine) inspect(ctx context.Context, name string) (*sink.Live, error) {
+	if !e.exists() {
+		return &sink.Live{}, nil
+	}
 	parts := compile.SplitTable(name)
 	table := parts[len(parts)-1]
 	var schema any

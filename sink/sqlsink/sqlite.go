@@ -7,7 +7,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,18 +47,17 @@ func openSQLite(target string, opts Options) (engine, error) {
 	e := &sqliteEngine{path: path}
 	// A commit is on disk before it is told: what the sink has, the journal may
 	// forget.
-	pragmas := url.Values{"_pragma": {
-		fmt.Sprintf("busy_timeout(%d)", min(opts.BatchTimeout, 20*time.Second).Milliseconds()),
-		"journal_mode(wal)", "synchronous(full)", "foreign_keys(on)",
-	}}
+	busy := fmt.Sprintf("busy_timeout(%d)", min(opts.BatchTimeout, 20*time.Second).Milliseconds())
+	writer := url.Values{"_txlock": {"immediate"}, "_pragma": {busy, "journal_mode(wal)", "synchronous(full)", "foreign_keys(on)"}}
+	// Who only reads makes no file and leaves the journal mode as it is.
+	reads := url.Values{"_txlock": {"deferred"}, "mode": {"rw"}, "_pragma": {busy, "query_only(on)"}}
 	var err error
-	file := "file:" + (&url.URL{Path: path}).EscapedPath()
-	if e.writer, err = sql.Open("sqlite", file+"?_txlock=immediate&"+pragmas.Encode()); err != nil {
+	file := "file:" + (&url.URL{Path: path}).EscapedPath() + "?"
+	if e.writer, err = sql.Open("sqlite", file+writer.Encode()); err != nil {
 		return nil, err
 	}
 	e.writer.SetMaxOpenConns(1)
-	pragmas["_pragma"] = append(pragmas["_pragma"], "query_only(on)")
-	if e.reads, err = sql.Open("sqlite", file+"?_txlock=deferred&"+pragmas.Encode()); err != nil {
+	if e.reads, err = sql.Open("sqlite", file+reads.Encode()); err != nil {
 		return nil, err
 	}
 	e.reads.SetMaxOpenConns(opts.Connections)
@@ -122,9 +124,19 @@ func (e *sqliteEngine) execute(ctx context.Context, statements []string) error {
 }
 
 func (e *sqliteEngine) ping(ctx context.Context) error {
+	if !e.exists() {
+		_, err := os.Stat(filepath.Dir(e.path)) // the first write makes the file
+		return err
+	}
 	// Opening is not enough: SQLite reads the file with the first query.
 	var n int
 	return e.reads.QueryRowContext(ctx, "select count(*) from sqlite_schema").Scan(&n)
+}
+
+// exists tells whether the file is there.
+func (e *sqliteEngine) exists() bool {
+	_, err := os.Stat(e.path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func (e *sqliteEngine) close() error {

@@ -1,0 +1,117 @@
+package sqlsink
+
+import (
+	"context"
+
+	"github.com/hookfold/hookfold/internal/compile"
+	"github.com/hookfold/hookfold/sink"
+)
+
+// tableState is what is known of a live table, nil until it is needed.
+type tableState struct {
+	statements *compile.Statements
+	live       *sink.Live
+}
+
+// state returns the statements of a table as it lives.
+func (s *sqlSink) state(ctx context.Context, t *sink.Table) (*tableState, error) {
+	s.mu.Lock()
+	have := s.tables[t.Name]
+	s.mu.Unlock()
+	if have != nil && have.statements != nil {
+		return have, nil
+	}
+	live, err := s.inspect(ctx, t.Name)
+	if err != nil {
+		return nil, err
+	}
+	if live.ReadOnly != "" {
+		return nil, operator("table %s cannot be written: %s", t.Name, live.ReadOnly)
+	}
+	var records *sink.Live
+	if t.Occupied {
+		if records, err = s.inspect(ctx, compile.OccupantsTable(t.Name)); err != nil {
+			return nil, err
+		}
+	}
+	statements, err := compile.Compile(s.dialect(), t, live, records)
+	if err != nil {
+		return nil, operator("%w. Bring the database in line (hookfold migrate shows how); until then events wait", err)
+	}
+	if compile.Beside(t) {
+		if v, err := s.inspect(ctx, compile.VersionsTable(t.Name)); err != nil {
+			return nil, err
+		} else if !v.Exists {
+			return nil, operator("there is no table %s. Bring the database in line (hookfold migrate shows how); until then events wait", compile.VersionsTable(t.Name))
+		}
+	}
+	st := &tableState{statements: statements, live: live}
+	s.mu.Lock()
+	s.tables[t.Name] = st
+	s.mu.Unlock()
+	return st, nil
+}
+
+// forget drops what is known of live tables.
+func (s *sqlSink) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.tables {
+		delete(s.tables, name)
+	}
+}
+
+// Inspect is sink.Sink's.
+func (s *sqlSink) Inspect(ctx context.Context, t *sink.Table) (*sink.Live, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.BatchTimeout)
+	defer cancel()
+	live, err := s.inspect(ctx, t.Name)
+	if err != nil {
+		return nil, s.judged(err, t.Name)
+	}
+	return live, nil
+}
+
+func (s *sqlSink) judged(err error, table string) error {
+	if f := s.fault(located(err, table)); f != nil {
+		return f.Error
+	}
+	return err
+}
+
+// Plan is sink.Sink's.
+func (s *sqlSink) Plan(ctx context.Context, tables []*sink.Table) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.BatchTimeout)
+	defer cancel()
+	var out []string
+	done := map[string]bool{}
+	for _, t := range tables {
+		var have compile.Schemas
+		for _, x := range []struct {
+			name string
+			live **sink.Live
+		}{{t.Name, &have.Table}, {compile.OccupantsTable(t.Name), &have.Records}, {compile.VersionsTable(t.Name), &have.Versions}} {
+			live, err := s.inspect(ctx, x.name)
+			if err != nil {
+				return nil, s.judged(err, x.name)
+			}
+			*x.live = live
+		}
+		for _, sql := range compile.Migrate(s.dialect(), t, have) {
+			if !done[sql] {
+				done[sql] = true
+				out = append(out, sql)
+			}
+		}
+	}
+	return out, nil
+}
+
+// Execute is sink.Sink's.
+func (s *sqlSink) Execute(ctx context.Context, statements []string) error {
+	defer s.forget()
+	if err := s.execute(ctx, statements); err != nil {
+		return s.judged(err, "")
+	}
+	return nil
+}
