@@ -11,8 +11,8 @@ import (
 var levels = [][]string{
 	{"event"},
 	{"source", "merge", "internal/expr"},
-	{"converge", "journal", "sink", "internal/config", "internal/expr", "internal/ndjson", "internal/calm"},
-	{"journal/sqlite", "internal/compile", "internal/mapping", "internal/testdb", "journal/journaltest", "sink/sinktest", "merge/mergetest", "internal/witness"},
+	{"converge", "merge/mergetest", "journal", "sink", "internal/config", "internal/expr", "internal/ndjson", "internal/calm"},
+	{"journal/sqlite", "internal/compile", "internal/mapping", "internal/testdb", "journal/journaltest", "sink/sinktest", "internal/witness"},
 	{"internal/check", "sink/sqlsink", "internal/ingest", "internal/pipeline"},
 	{"internal/metrics"},
 	{"internal/daemon"},

@@ -45,7 +45,8 @@ func TestNoHiddenStart(t *testing.T) {
 }
 
 // Tests wait for signals, not for time to pass, and fail where something they
-// need is missing.
+// need is missing. A suite for a server that few have may ask for a variable
+// HOOKFOLD_TEST_…, which CI sets.
 func TestTestsNeitherSleepNorSkip(t *testing.T) {
 	for _, s := range sources(t) {
 		if !s.isTest() {
@@ -55,7 +56,7 @@ func TestTestsNeitherSleepNorSkip(t *testing.T) {
 			if pkg == "time" && name == "Sleep" && !slices.Contains(s.imports(), "testing/synctest") {
 				t.Errorf("%s: time.Sleep in a test", at)
 			}
-			if len(pkg) == 1 && (name == "Skip" || name == "Skipf" || name == "SkipNow") {
+			if len(pkg) == 1 && (name == "Skip" || name == "Skipf" || name == "SkipNow") && !bytes.Contains(s.line(at), []byte("HOOKFOLD_TEST_")) {
 				t.Errorf("%s: a test that is skipped proves nothing", at)
 			}
 		})

@@ -114,3 +114,8 @@ func (s source) uses(visit func(pkg, name string, at token.Position)) {
 		return true
 	})
 }
+
+// line is the text of the line at a position.
+func (s source) line(at token.Position) []byte {
+	return bytes.Split(s.text, []byte("\n"))[at.Line-1]
+}
