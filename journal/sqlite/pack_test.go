@@ -98,3 +98,74 @@ func TestPack(t *testing.T) {
 		t.Errorf("the dead one: %v", err)
 	}
 }
+
+// What was removed from the middle of a block counts as done for a consumer
+// that comes later, also after opening the journal again.
+func TestHolesInABlock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	j := openAt(t, path, Options{CacheBytes: -1})
+	const n = 10
+	ds := realisticMany(n)
+	for _, d := range ds {
+		if err := j.Append(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A last one, from much later, closes the group of those before.
+	late := realisticMany(1)[0]
+	late.Received = ds[0].Received.Add(24 * time.Hour)
+	if err := j.Append(t.Context(), late); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.pack(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	first, err := j.Consumer(t.Context(), "first")
+	if err != nil {
+		t.Fatal(err)
+	}
+	settleAll(t, first,
+		journal.Entry{Ref: event.Ref{Position: ds[2].Position}, State: journal.Dead},
+		journal.Entry{Ref: event.Ref{Position: ds[5].Position}, State: journal.Dead})
+	removed, err := j.Retain(t.Context(), journal.Retention{Age: time.Hour}, late.Received)
+	if err != nil || removed.Deliveries != n-2 {
+		t.Fatalf("%+v was removed, %v; want %d deliveries", removed, err, n-2)
+	}
+	b, err := j.file.readBlock(t.Context(), "oldest-block")
+	if err != nil || len(b.frames) != n {
+		t.Fatalf("the oldest block has %d places, %v; want one block with %d", len(b.frames), err, n)
+	}
+	second, err := j.Consumer(t.Context(), "second")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []event.Position
+	for range 3 {
+		batch, err := second.Next(t.Context(), journal.Limit{Deliveries: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, batch.Deliveries[0].Position)
+		if err := second.Done(t.Context(), batch, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]event.Position{ds[2].Position, ds[5].Position, late.Position}, got); diff != "" {
+		t.Errorf("leased (-want +got):\n%s", diff)
+	}
+	for range 2 {
+		if lag, _, err := second.Lag(t.Context()); lag != 0 || err != nil {
+			t.Errorf("lag is %d, %v", lag, err)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		j = openAt(t, path, Options{})
+		if second, err = j.Consumer(t.Context(), "second"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if st, err := j.State(t.Context(), "second", event.Ref{Position: ds[7].Position}); st != journal.Settled || err != nil {
+		t.Errorf("a removed delivery is %s, %v", st, err)
+	}
+}

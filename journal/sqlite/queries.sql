@@ -160,7 +160,7 @@ UPDATE total SET packed = ?1
 -- One slice of the identities, which are spread evenly; an entry's own delivery
 -- keeps its receipt.
 DELETE FROM receipt WHERE identity BETWEEN ?1 AND ?2 AND received < ?3
-  AND position NOT IN (SELECT position FROM entry)
+  AND NOT EXISTS (SELECT 1 FROM entry e WHERE e.position = receipt.position)
 
 -- name: vacuum
 PRAGMA incremental_vacuum(256)
