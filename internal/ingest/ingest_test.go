@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -600,5 +601,56 @@ func TestPublicURL(t *testing.T) {
 				t.Errorf("%s, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+// strict is a journal that takes nothing once its caller has given up.
+type strict struct{ memory }
+
+func (s *strict) Append(ctx context.Context, d *event.Delivery) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.memory.Append(ctx, d)
+}
+
+func TestWhatWasSentWholeIsKeptThoughItsSenderIsGone(t *testing.T) {
+	j := &strict{}
+	h := New(Options{Journal: j, Sources: map[string]Source{"shop": {Source: signed{}}}})
+	ctx, gone := context.WithCancel(context.Background())
+	gone()
+	r := httptest.NewRequestWithContext(ctx, "POST", "/in/shop", strings.NewReader("{}"))
+	r.Header.Set("X-Sign", "ok")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if w.Code != 200 || j.len() != 1 {
+		t.Errorf("%d, %d kept", w.Code, j.len())
+	}
+}
+
+func TestAConnectionThatSendsNothingDoesNotHoldUpStop(t *testing.T) {
+	s, err := Listen(ServerOptions{Address: "127.0.0.1:0", Handler: http.NotFoundHandler()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	silent, err := net.Dial("tcp", s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	other, err := net.Dial("tcp", s.Addr().String()) // accepted after the silent one
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	io.WriteString(other, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	if _, err := http.ReadResponse(bufio.NewReader(other), nil); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	if err := s.Stop(ctx); err != nil {
+		t.Error(err)
 	}
 }

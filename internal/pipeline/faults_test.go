@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/internal/mapping"
 	"github.com/hookfold/hookfold/journal"
 	"github.com/hookfold/hookfold/merge"
 	"github.com/hookfold/hookfold/sink"
@@ -278,4 +279,77 @@ func TestWaits(t *testing.T) {
 	if got := w.take(); len(got) != 0 || len(w.rows) != 0 || w.count != 0 {
 		t.Errorf("after it settled: %v, %+v", got, w)
 	}
+}
+
+func TestContributes(t *testing.T) {
+	slot := &sink.Table{Name: "slot", Table: merge.NewTable(merge.Table{Name: "slot", Occupied: true, Key: []merge.KeyColumn{{Name: "id"}}})}
+	row := func(table *sink.Table, key, occupant string, m merge.Missing) sink.RowRef {
+		r := &merge.Row{Key: merge.NewKey(key), IfMissing: m}
+		if occupant != "" {
+			r.Occupant = &merge.Occupant{ID: occupant}
+		}
+		return sink.RowRef{Table: table, Row: r}
+	}
+	change := &merge.Change{
+		Table: slot.Table, Key: merge.NewKey("a"), Occupant: &merge.Occupant{ID: "x"},
+		Parents: []merge.Parent{{Table: userTable.Table, Key: merge.NewKey("u")}},
+	}
+	for _, c := range []struct {
+		name string
+		ref  sink.RowRef
+		want bool
+	}{
+		{"its own record", row(slot, "a", "x", merge.Insert), true},
+		{"another's record", row(slot, "a", "y", merge.Insert), false},
+		{"what belongs to the row itself", row(slot, "a", "", merge.Insert), true},
+		{"another key", row(slot, "b", "x", merge.Insert), false},
+		{"another table", row(itemTable, "a", "", merge.Insert), false},
+		{"a row that may not be inserted", row(slot, "a", "x", merge.Wait), false},
+		{"its parent", row(userTable, "u", "", merge.Insert), true},
+		{"another parent", row(userTable, "v", "", merge.Insert), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := contributes(change, c.ref); got != c.want {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestFirstReceiptsReachTheMapping(t *testing.T) {
+	r := newRig(t)
+	var mu sync.Mutex
+	first := map[event.Position]time.Time{}
+	r.options.Map = func(e *event.Event) mapping.Outcome {
+		mu.Lock()
+		defer mu.Unlock()
+		first[e.Delivery.Position] = e.FirstReceived
+		return mapEvent(e)
+	}
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i, body := range []string{`{"event":"e","id":"a"}`, `{"id":"a"}`, `{"event":"e","id":"a"}`} {
+		d := &event.Delivery{Source: "shop", Body: []byte(body), Received: at.Add(time.Duration(i) * time.Hour)}
+		if err := r.journal.Append(context.Background(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.start()
+	r.settle()
+	want := map[event.Position]time.Time{1: at, 2: at.Add(time.Hour), 3: at}
+	if diff := cmp.Diff(want, first); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Waiting events of before a restart are woken too.
+func TestWakingSurvivesARestart(t *testing.T) {
+	r := newRig(t)
+	r.options.Patience = Backoff{First: time.Hour, Most: time.Hour}
+	r.send(`{"id":"a","type":"wait","value":"x"}`)
+	r.start()
+	r.settle()
+	r.stop()
+	r.start()
+	r.send(`{"id":"a","top":1,"at":-5}`)
+	r.until(func() bool { return r.sink.show()["item a"] == "x/1" })
 }

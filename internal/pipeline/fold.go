@@ -95,9 +95,6 @@ func (r *Runner) ties(w *work) {
 // differ tells whether two changes of one tuple give a latest column different
 // values.
 func differ(a, b *merge.Change) bool {
-	if a.Version == b.Version {
-		return false
-	}
 	for i := range a.Cells {
 		x, y := &a.Cells[i], &b.Cells[i]
 		if x.Set && y.Set && a.Table.ScopeOf(i) >= 0 && x.Value != y.Value {

@@ -169,9 +169,6 @@ func (l *landing) try(ctx context.Context, f folded) (res *sink.Result, fault, e
 		res, err := r.apply(ctx, f.batch)
 		if err == nil {
 			r.up()
-			if n == 1 {
-				r.stubborn.Store(false)
-			}
 			return res, nil, nil
 		}
 		if ctx.Err() != nil {
@@ -185,10 +182,10 @@ func (l *landing) try(ctx context.Context, f folded) (res *sink.Result, fault, e
 		if r.o.Observer != nil {
 			r.o.Observer.Fault(r.o.Target)
 		}
-		if (n >= r.o.Stubborn || r.stubborn.Load()) && r.o.Sink.Ping(ctx) == nil {
+		if (n >= r.o.Stubborn || r.stubborn()) && r.o.Sink.Ping(ctx) == nil {
 			// The target answers, and still this batch fails: some of its
 			// changes may be the cause, whatever the error says.
-			r.stubborn.Store(true)
+			r.stubbornUntil.Store(r.o.Now().Add(stubbornFor).UnixNano())
 			return nil, &stubborn{err}, nil
 		}
 		pause := max(r.o.Backoff.Pause(n, rand.Float64()), after(err))
@@ -223,6 +220,12 @@ func (r *Runner) apply(ctx context.Context, b *sink.Batch) (res *sink.Result, er
 	}
 	return res, err
 }
+
+// stubbornFor is how long, after a batch had to be taken apart for a fault of
+// the target's own, the next such fault takes its batch apart at once.
+const stubbornFor = 5 * time.Minute
+
+func (r *Runner) stubborn() bool { return r.o.Now().UnixNano() < r.stubbornUntil.Load() }
 
 // stubborn is a fault of the target that meets some changes and not others.
 type stubborn struct{ error }

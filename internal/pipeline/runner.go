@@ -24,10 +24,11 @@ type Runner struct {
 	lives lives
 	log   *calm.Logger
 
-	health   health
-	waits    *waits
-	stubborn atomic.Bool  // the last batch failed though the target answered
-	inHand   atomic.Int64 // deliveries leased by Next and not yet counted
+	health health
+	waits  *waits
+	// stubbornUntil is set when a batch failed though the target answered.
+	stubbornUntil atomic.Int64
+	inHand        atomic.Int64 // deliveries leased by Next and not yet counted
 
 	mu    sync.Mutex
 	stats Stats

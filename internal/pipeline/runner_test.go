@@ -142,6 +142,26 @@ func TestAChangeThatDoesNotFitIsDeadBeforeTheFold(t *testing.T) {
 	}
 }
 
+// A table that is made while the runner is at work is known as it lives.
+func TestATableThatIsMadeLaterIsLookedAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.sink.live["item"] = &sink.Live{}
+		r.start()
+		r.send(`{"id":"a","value":"x"}`)
+		time.Sleep(time.Minute)
+		r.sink.set(func() {
+			r.sink.live["item"] = &sink.Live{Exists: true, Columns: []sink.LiveColumn{{Name: "value", Type: "character varying(3)", Length: 3}}}
+		})
+		r.send(`{"id":"b","value":"long"}`)
+		time.Sleep(time.Second)
+		if n := len(r.entries(journal.Dead)); n != 1 {
+			t.Errorf("%d dead, want 1", n)
+		}
+		r.stop()
+	})
+}
+
 func TestADeadEventIsRetriedWhenAPersonHasMendedTheTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -299,6 +319,9 @@ func TestAnEventWaitsAndIsTriedAgain(t *testing.T) {
 		if st := r.runner.Stats(); st.Waited != 2 || st.Settled != 3 {
 			t.Errorf("%+v", st)
 		}
+		if w := r.runner.waits; w.count != 0 || len(w.rows) != 0 {
+			t.Errorf("%d events are still known to wait", w.count)
+		}
 		r.stop()
 	})
 }
@@ -347,10 +370,32 @@ func TestAFaultOfOneTableDoesNotHoldUpTheOthers(t *testing.T) {
 		if r.sink.tries > 3000 {
 			t.Errorf("%d tries", r.sink.tries)
 		}
+		// What is known by now is not found out again for each batch.
+		r.send(`[{"id":"k1000","value":"x"},{"user":"u1000","name":"n"}]`)
+		time.Sleep(100 * time.Millisecond)
+		if r.sink.show()["user u1000"] == "" {
+			t.Error("the next batch was tried again and again")
+		}
 		r.sink.set(func() { r.sink.fail = nil })
-		time.Sleep(6 * time.Minute)
-		if n := len(r.sink.show()); n != 600 {
-			t.Errorf("%d rows, want 600", n)
+		time.Sleep(11 * time.Minute)
+		if n := len(r.sink.show()); n != 602 {
+			t.Errorf("%d rows, want 602", n)
+		}
+		// A fault that passes is no longer held against the changes.
+		waited, failed := r.runner.Stats().Waited, false
+		r.sink.set(func() {
+			r.sink.fail = func(*sink.Batch) error {
+				if failed {
+					return nil
+				}
+				failed = true
+				return errDown
+			}
+		})
+		r.send(`{"id":"k2000","value":"x"}`)
+		time.Sleep(time.Second)
+		if got := r.runner.Stats().Waited; !failed || got != waited || r.sink.show()["item k2000"] == "" {
+			t.Errorf("%d more wait", got-waited)
 		}
 		r.stop()
 	})
