@@ -70,8 +70,8 @@ func TestUsage(t *testing.T) {
 		err  string
 	}{
 		"no command":             {nil, Fine, ""},
-		"unknown command":        {[]string{"serv"}, Usage, "hookfold: there is no command serv. Did you mean serve?\nTry: hookfold --help\n"},
-		"help of unknown":        {[]string{"help", "nope"}, Usage, "hookfold: there is no command nope\nTry: hookfold --help\n"},
+		"unknown command":        {[]string{"serv"}, Usage, "hookfold: there is no command serv. Did you mean serve or send?\nTry: hookfold --help\n"},
+		"help of unknown":        {[]string{"help", "nope"}, Usage, "hookfold help: there is no command nope\nTry: hookfold --help\n"},
 		"unknown flag":           {[]string{"version", "--x"}, Usage, "hookfold version: unknown flag: --x\nTry: hookfold version --help\n"},
 		"too many":               {[]string{"version", "a", "b"}, Usage, "hookfold version: needs no arguments, and was given 2 arguments\nTry: hookfold version --help\n"},
 		"group without a verb":   {[]string{"dead"}, Usage, "hookfold dead: say what to do: list, show, retry or drop\nTry: hookfold dead list\n"},
