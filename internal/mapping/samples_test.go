@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/merge"
 	"github.com/hookfold/hookfold/source"
 )
 
@@ -166,5 +167,45 @@ tables:
 	want := []string{"dead subscription.period_end: no such field: event.data.object has no period_end. Has the provider changed its API version?"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestKinds: where an expression does not tell whether a version's element is a
+// time or a number, the preset's samples do, or else another mapping of the
+// scope; then a value of the other kind is dead, and null has a width.
+func TestKinds(t *testing.T) {
+	p := compiled(t, head+`
+tables:
+  a:
+    key: {id: text}
+    columns: {uri: text}
+    events: [{from: calendly, type: invitee.created, key: {id: event.payload.uri}, version: [event.payload.updated_at], set: {uri: event.payload.uri}}]
+  b:
+    key: {id: text}
+    columns: {x: text, y: {type: text, scope: y}}
+    events:
+      - {from: shop, type: timed, key: {id: event.u}, version: [timestamp(event.n)], set: {x: event.x}}
+      - {from: shop, type: open, key: {id: event.u}, version: [event.n], set: {x: event.x}}
+      - {from: shop, type: apart, key: {id: event.u}, version: [event.n], set: {y: event.x}}
+`)
+	var kinds []merge.ComponentKind
+	for _, name := range []string{"a", "b"} {
+		for _, m := range p.Table(name).Mappings {
+			kinds = append(kinds, m.Version[0].Kind)
+		}
+	}
+	if d := cmp.Diff([]merge.ComponentKind{merge.TimeComponent, merge.TimeComponent, merge.TimeComponent, 0}, kinds); d != "" {
+		t.Errorf("kinds: %s", d)
+	}
+	cases := []struct{ body, want string }{
+		{`{"u":"1","x":"x","type":"open","n":5}`, "dead b.: version[0]: the number 5 stands where other versions of this scope have a time. Write timestamp(…) or int(…) around it."},
+		{`{"u":"1","x":"x","type":"open","n":null}`, "b id=1: x=x @null"},
+		{`{"u":"1","x":"x","type":"apart","n":5}`, "b id=1: y=x @5"},
+		{`{"u":"1","x":"x","type":"apart","n":null}`, "dead b.: version[0]: is null, and nothing tells whether it would be a time or a number. Write timestamp(…) or int(…) around it."},
+	}
+	for _, tc := range cases {
+		if got := strings.Join(lines(p.Map(events(t, p, "shop", tc.body)[0], "db")), " | "); got != tc.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", tc.body, got, tc.want)
+		}
 	}
 }
