@@ -2,6 +2,8 @@ package compile
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/hookfold/hookfold/merge"
 	"github.com/hookfold/hookfold/sink"
@@ -234,4 +236,35 @@ func (e *MissingError) Error() string {
 		return fmt.Sprintf("there is no table %s", e.Table)
 	}
 	return fmt.Sprintf("table %s has no column %s", e.Table, e.Column)
+}
+
+// Shared names a column, or a version, that two tables of a config both write
+// because they are one table of the database; "" if there is none. Each would
+// take the other's version for its own.
+func Shared(a, b *sink.Table) string {
+	if a.Table == b.Table || !strings.EqualFold(QuoteTable(a.Name), QuoteTable(b.Name)) {
+		return ""
+	}
+	theirs := writes(b)
+	for _, name := range writes(a) {
+		if slices.Contains(theirs, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// writes lists the columns and versions that a table of a config writes, but
+// for its key.
+func writes(t *sink.Table) []string {
+	var out []string
+	for i := range t.Columns {
+		out = append(out, t.Columns[i].Name)
+	}
+	inRow := *t
+	inRow.Versions = sink.InRow
+	for _, c := range versionColumns(SQLite, &inRow) {
+		out = append(out, c.name)
+	}
+	return out
 }

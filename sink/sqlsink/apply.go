@@ -230,7 +230,7 @@ func (w *writer) refuse(items []item) {
 		list := strings.Join(columns, ", ")
 		message := fmt.Sprintf("%s %s: there is no such row yet, and a new one needs a value for %s (NOT NULL)", w.table.Table.Name, w.table.Show(r.Key), list)
 		if !says(r) && r.Occupant == nil {
-			message = fmt.Sprintf("%s %s cannot be inserted as a parent with its key alone: %s is NOT NULL and has no default", w.table.Table.Name, w.table.Show(r.Key), list)
+			message = fmt.Sprintf("%s %s cannot be inserted as a parent with its key alone: %s is NOT NULL and has no default that counts", w.table.Table.Name, w.table.Show(r.Key), list)
 		}
 		w.faults = append(w.faults, sink.RowError{RowRef: sink.RowRef{Table: w.table, Row: r},
 			Err: &sink.Error{Action: sink.Wait, Message: message, On: w.table.Name + "." + columns[0]}})

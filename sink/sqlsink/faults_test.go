@@ -358,6 +358,26 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+func TestOpenRefusesTablesThatShareAVersion(t *testing.T) {
+	named := func(name string, columns ...string) *sink.Table {
+		m := shape(t, name, "id text", columns...)
+		return &sink.Table{Name: "public.item", Table: merge.NewTable(m)}
+	}
+	a, b, apart := named("a", "x text"), named("b", "y text"), named("c", "z text scope z")
+	for _, x := range []struct {
+		tables []*sink.Table
+		want   string
+	}{{[]*sink.Table{a, b}, "a and b are both table public.item and both write row_version"}, {[]*sink.Table{a, apart, a}, ""}} {
+		s, err := sqlsink.Open(t.Context(), testdb.SQLite(t), x.tables, sqlsink.Options{})
+		if err == nil {
+			s.Close()
+		}
+		if (err == nil) != (x.want == "") || err != nil && !strings.Contains(err.Error(), x.want) {
+			t.Errorf("got %v, want %q", err, x.want)
+		}
+	}
+}
+
 func TestUnreachableTellsNoSecret(t *testing.T) {
 	s := open(t, "postgres://u:s3cret@127.0.0.1:1/x", nil, sqlsink.Options{ConnectTimeout: time.Second})
 	if err := s.Ping(t.Context()); err == nil || strings.Contains(err.Error(), "s3cret") {

@@ -112,10 +112,5 @@ func (p *postgresEngine) unreachable(err error) string {
 	case errors.Is(err, context.Canceled):
 		return "the work on the database was broken off"
 	}
-	var connect *pgconn.ConnectError
-	text := err.Error()
-	if errors.As(err, &connect) {
-		text = strings.TrimSpace(text)
-	}
-	return "the database at " + at + " cannot be reached: " + text
+	return "the database at " + at + " cannot be reached: " + strings.Join(strings.Fields(err.Error()), " ")
 }

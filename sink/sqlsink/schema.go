@@ -4,10 +4,21 @@ import (
 	"context"
 
 	"github.com/hookfold/hookfold/internal/compile"
+	"github.com/hookfold/hookfold/merge"
 	"github.com/hookfold/hookfold/sink"
 )
 
-// tableState is what is known of a live table, nil until it is needed.
+// tableKey tells tables apart: the same live table under another config is
+// another.
+type tableKey struct {
+	rules    *merge.Table
+	name     string
+	versions sink.Placement
+}
+
+func keyOf(t *sink.Table) tableKey { return tableKey{t.Table, t.Name, t.Versions} }
+
+// tableState is what is known of a live table.
 type tableState struct {
 	statements *compile.Statements
 	live       *sink.Live
@@ -16,9 +27,9 @@ type tableState struct {
 // state returns the statements of a table as it lives.
 func (s *sqlSink) state(ctx context.Context, t *sink.Table) (*tableState, error) {
 	s.mu.Lock()
-	have := s.tables[t.Name]
+	have := s.tables[keyOf(t)]
 	s.mu.Unlock()
-	if have != nil && have.statements != nil {
+	if have != nil {
 		return have, nil
 	}
 	live, err := s.inspect(ctx, t.Name)
@@ -47,7 +58,7 @@ func (s *sqlSink) state(ctx context.Context, t *sink.Table) (*tableState, error)
 	}
 	st := &tableState{statements: statements, live: live}
 	s.mu.Lock()
-	s.tables[t.Name] = st
+	s.tables[keyOf(t)] = st
 	s.mu.Unlock()
 	return st, nil
 }
@@ -56,9 +67,7 @@ func (s *sqlSink) state(ctx context.Context, t *sink.Table) (*tableState, error)
 func (s *sqlSink) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name := range s.tables {
-		delete(s.tables, name)
-	}
+	clear(s.tables)
 }
 
 // Inspect is sink.Sink's.

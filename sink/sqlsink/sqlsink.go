@@ -45,11 +45,19 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Open opens the sink of a URL: postgres://… or sqlite:file. It does not
-// connect: a database that is down is met by the first call that needs it. An
-// error is a URL or an option that cannot be right.
+// Open opens the sink of a URL, postgres://… or sqlite:FILE, for the tables that
+// it is to write; nil is any. It does not connect: a database that is down is
+// met by the first call that needs it. An error is a URL, an option or a pair
+// of tables that cannot be right.
 func Open(ctx context.Context, url string, tables []*sink.Table, opts Options) (sink.Sink, error) {
 	opts = opts.withDefaults()
+	for i, a := range tables {
+		for _, b := range tables[:i] {
+			if column := compile.Shared(a, b); column != "" {
+				return nil, fmt.Errorf("open sink: %s and %s are both table %s and both write %s, so each would take the other's version for its own. Make them one table with several events, or give them scopes of their own", b.Table.Name, a.Table.Name, a.Name, column)
+			}
+		}
+	}
 	var e engine
 	var err error
 	scheme, _, _ := strings.Cut(url, ":")
@@ -59,16 +67,12 @@ func Open(ctx context.Context, url string, tables []*sink.Table, opts Options) (
 	case "sqlite":
 		e, err = openSQLite(url, opts)
 	default:
-		return nil, fmt.Errorf("open sink: %q is not a database of this sink; there are postgres:// and sqlite:", scheme)
+		return nil, fmt.Errorf("open sink: %q is not a database of this sink; there are postgres://… and sqlite:FILE", scheme)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open sink: %w", err)
 	}
-	s := &sqlSink{engine: e, opts: opts, tables: map[string]*tableState{}}
-	for _, t := range tables {
-		s.tables[t.Name] = &tableState{}
-	}
-	return s, nil
+	return &sqlSink{engine: e, opts: opts, tables: map[tableKey]*tableState{}}, nil
 }
 
 // engine is what databases differ in.
@@ -139,7 +143,7 @@ type sqlSink struct {
 	opts Options
 
 	mu     sync.Mutex
-	tables map[string]*tableState
+	tables map[tableKey]*tableState
 }
 
 // operator is an error that a person mends at the database: no event is at
