@@ -30,14 +30,14 @@ func (o valuer) value(t merge.Type, v ref.Val, bad int) (out merge.Value, replac
 		return merge.NullValue, 0, nil
 	}
 	if bad > 0 && o.dead {
-		return merge.NullValue, 0, badText
+		return merge.NullValue, 0, errBadText
 	}
 	out, err = o.plain(t, v)
 	if !errors.Is(err, merge.ErrBadText) {
 		return out, bad, err
 	}
 	if o.dead {
-		return merge.NullValue, 0, badText
+		return merge.NullValue, 0, errBadText
 	}
 	clean, n, err := cleaned(v)
 	if err != nil {
@@ -47,7 +47,7 @@ func (o valuer) value(t merge.Type, v ref.Val, bad int) (out merge.Value, replac
 	return out, max(bad, n), err
 }
 
-var badText = fmt.Errorf("a text %w (bad_text: dead)", merge.ErrBadText)
+var errBadText = fmt.Errorf("a text %w (bad_text: dead)", merge.ErrBadText)
 
 func (o valuer) plain(t merge.Type, v ref.Val) (merge.Value, error) {
 	switch t.Kind {
