@@ -30,6 +30,9 @@ func SignerOf(plan *mapping.Plan) Signer {
 	}
 }
 
+// unsigned signs nothing.
+func unsigned(Request, http.Header) error { return nil }
+
 // Fire sends every request to the server at base, in order but 64 at a time,
 // and again where the answer is 503, as a provider would. It tells of every
 // answer, or of the error in place of one; calls of answered do not overlap.

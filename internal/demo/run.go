@@ -135,7 +135,7 @@ func (r *Report) send(ctx context.Context, server *server, requests []Request, p
 	if err != nil {
 		return err
 	}
-	r.Naive, err = fire(naive.url, func(Request, http.Header) error { return nil })
+	r.Naive, err = fire(naive.url, unsigned)
 	r.Naive.Errors = naive.errors
 	return errors.Join(err, naive.stop())
 }
