@@ -90,8 +90,14 @@ func (c *checker) contended(m *mapping.Mapping) bool {
 	return always && !told
 }
 
-// stable warns of columns whose value is another each time an event comes.
+// stable warns of keys, occupants and columns whose value is another each time
+// an event comes.
 func (c *checker) stable(m *mapping.Mapping) {
+	for _, e := range append(slices.Clone(m.Key), m.OccupantID, m.Since) {
+		if e != nil && (e.Reads&expr.Position != 0 || e.Reads&expr.Received != 0 && !m.Source.HasID()) {
+			c.add(config.Warning, e.At.Pos, e.At.Path, "is another each time the event comes: a redelivery would be about another row or occupant. Use what is in the event.")
+		}
+	}
 	for i, a := range m.Columns {
 		if a == nil || a.Expr == nil || a.Rest || a.Expr.Reads&expr.Received == 0 || m.Source.HasID() {
 			continue
@@ -186,7 +192,7 @@ func (c *checker) clocks(t *mapping.Table) {
 				continue
 			}
 			first = orFirst(first, m)
-			if m.Clock() == first.Clock() || ranked(m) && ranked(first) || reported[m] {
+			if m.Clock() == first.Clock() || ranked(m) && ranked(first) && !sameRank(m, first) || reported[m] {
 				continue
 			}
 			reported[m] = true
@@ -208,7 +214,14 @@ func ranked(m *mapping.Mapping) bool {
 	return literalInt.MatchString(lead.Text) || lead.Kind == expr.KindNumber && lead.Reads&^(expr.Type|expr.Source|expr.Event) == 0 && !m.Version[0].ByPosition()
 }
 
-// arrival tells which elements of a version come from arrival.
+// sameRank tells of two versions that are led by the same literal, which keeps
+// nothing apart.
+func sameRank(a, b *mapping.Mapping) bool {
+	x, y := a.Version[0].Expr.Text, b.Version[0].Expr.Text
+	return x == y && literalInt.MatchString(x)
+}
+
+// arrival tells whether an element of a version comes from arrival.
 func arrival(m *mapping.Mapping) bool {
 	return slices.ContainsFunc(m.Version, func(p *mapping.VersionPart) bool {
 		return p.Expr.Reads&(expr.Position|expr.Received) != 0

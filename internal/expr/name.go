@@ -29,14 +29,16 @@ const (
 
 	ofDelivery = Received | Source | Body | Raw | Headers | Query | Path
 
-	// ForMapping are the names of a mapping's expressions, and of a source's
-	// when:.
+	// ForMapping are the names of a mapping's expressions.
 	ForMapping = Event | Type | ID | Time | Position | Envelope | UnsetName | ofDelivery
+	// ForWhen are the names of a source's when:. What a source says of an event
+	// must be the same each time the event comes, so none of it reads received.
+	ForWhen = ForMapping &^ (Received | Position | UnsetName)
 	// ForEvent are the names with which a source tells an event's identity,
 	// type and time.
-	ForEvent = Event | Envelope | ofDelivery
+	ForEvent = Event | Envelope | ofDelivery&^Received
 	// ForSplit are the names with which a source finds its events.
-	ForSplit = ofDelivery
+	ForSplit = ofDelivery &^ Received
 )
 
 type nameInfo struct {

@@ -48,7 +48,7 @@ func (c *compiler) source(cfg *config.Source) {
 	if len(id) > 0 {
 		o.ID = idHook(id, cfg)
 	}
-	s.when = c.compileRef(s, cfg.When, expr.ForMapping)
+	s.when = c.compileRef(nil, cfg.When, expr.ForWhen)
 	c.wantBool(s.when)
 	if len(c.problems.List) > before {
 		s.broken = true

@@ -122,3 +122,24 @@ func TestF15FirstReceipt(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestSourceNames: what a source says of an event is the same each time it comes.
+func TestSourceNames(t *testing.T) {
+	cases := []struct{ source, want string }{
+		{`time: received`, "sources.shop.time: received is not known here: this expression can read event, type, source, envelope, body, raw, headers, query, path"},
+		{`id: type`, ""},
+		{`type: id`, "sources.shop.type: id is not known here: this expression can read event, source, envelope, body, raw, headers, query, path"},
+		{`split: event.list`, "sources.shop.split: event is not known here: this expression can read source, body, raw, headers, query, path"},
+		{`when: position > 5`, "sources.shop.when: position is not known here: this expression can read event, type, id, time, source, envelope, body, raw, headers, query, path"},
+	}
+	for _, tc := range cases {
+		_, problems := Compile(parsed(t, shopWith(tc.source, "")))
+		got := ""
+		for _, p := range problems.List {
+			got += p.Path + ": " + p.Text
+		}
+		if got != tc.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", tc.source, got, tc.want)
+		}
+	}
+}
