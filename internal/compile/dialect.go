@@ -104,6 +104,9 @@ type Required struct {
 // is missing is a *MissingError. records is the live schema of the occupants'
 // table, and only needed for a table with occupants.
 func Compile(d Dialect, t *sink.Table, live, records *sink.Live) (*Statements, error) {
+	if !t.Local() {
+		return nil, fmt.Errorf("table %s: deletes, complete lists, chains and counters cannot be decided by one row, and so have no statements of this kind", t.Name)
+	}
 	r := own(t)
 	if err := r.bind(live); err != nil {
 		return nil, err
