@@ -209,3 +209,10 @@ tables:
 		}
 	}
 }
+
+func BenchmarkCompile(b *testing.B) {
+	cfg := parsed(b, bookings)
+	for b.Loop() {
+		Compile(cfg)
+	}
+}
