@@ -37,6 +37,8 @@ var engines = map[string]func(testing.TB) string{
 //	request METHOD PATH [FILE] [HEADER...]   sends a request to it and prints the status and body
 //	rows FILE               waits until the tables of hookfold.yaml are as in FILE
 //	sql STATEMENT           runs a statement on the database
+//	table QUERY FILE        waits until a query on rows.db gives what FILE says
+//	eventually TEXT ARGS    runs hookfold ARGS until it prints TEXT
 //	grow FILE SIZE          makes a JSON text of so many bytes
 //	log                     prints what the server has logged
 func TestScripts(t *testing.T) {
@@ -66,7 +68,7 @@ func TestScripts(t *testing.T) {
 				},
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
 					"serve": scriptServe, "stop": scriptStop, "kill": scriptKill,
-					"request": scriptRequest, "rows": scriptRows, "sql": scriptSQL, "log": scriptLog, "grow": scriptGrow,
+					"request": scriptRequest, "rows": scriptRows, "sql": scriptSQL, "log": scriptLog, "grow": scriptGrow, "table": scriptTable, "eventually": scriptEventually,
 				},
 			})
 		})
@@ -83,7 +85,7 @@ func serverOf(ts *testscript.TestScript) *running { return ts.Value(serverKey).(
 
 func scriptServe(ts *testscript.TestScript, neg bool, args []string) {
 	env := os.Environ()
-	for _, name := range []string{"DATABASE_URL", "SECRET"} {
+	for _, name := range []string{"DATABASE_URL", "SECRET", "CALENDLY_SIGNING_KEY"} {
 		env = append(env, name+"="+ts.Getenv(name))
 	}
 	s, err := serve(ts.MkAbs("."), env, args...)
@@ -147,7 +149,7 @@ func scriptRows(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	defer tables.db.Close()
 	want := ts.ReadFile(args[0])
-	have, err := tables.become(want)
+	have, err := become(want, tables.text)
 	if err == nil {
 		return
 	}
@@ -163,6 +165,63 @@ func scriptSQL(ts *testscript.TestScript, _ bool, args []string) {
 	defer db.Close()
 	_, err = db.Exec(strings.Join(args, " "))
 	ts.Check(err)
+}
+
+func scriptTable(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: table QUERY FILE")
+	}
+	db, err := witness.Open("sqlite:" + ts.MkAbs("rows.db"))
+	ts.Check(err)
+	defer db.Close()
+	want := ts.ReadFile(args[1])
+	have, err := become(want, func(ctx context.Context) (string, error) { return query(ctx, db, args[0]) })
+	if err != nil {
+		ts.Fatalf("%v\nhave:\n%s", err, have)
+	}
+}
+
+func scriptEventually(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: eventually TEXT ARGS")
+	}
+	have, err := become(args[0], func(context.Context) (string, error) {
+		err := ts.Exec("hookfold", args[1:]...)
+		out := ts.ReadFile("stdout")
+		if strings.Contains(out, args[0]) {
+			return args[0], nil
+		}
+		return out, err
+	})
+	if err != nil {
+		ts.Fatalf("%v\nhave:\n%s", err, have)
+	}
+}
+
+// query prints the rows of a query with a bar between columns.
+func query(ctx context.Context, db *witness.DB, sql string) (string, error) {
+	rows, err := db.QueryContext(ctx, sql)
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return "", err
+	}
+	out := ""
+	for rows.Next() {
+		cells := make([]string, len(columns))
+		into := make([]any, len(columns))
+		for i := range cells {
+			into[i] = &cells[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			return "", err
+		}
+		out += strings.Join(cells, "|") + "\n"
+	}
+	return out, rows.Err()
 }
 
 func scriptGrow(ts *testscript.TestScript, _ bool, args []string) {
@@ -209,14 +268,14 @@ func (x *tables) text(ctx context.Context) (string, error) {
 	return strings.Join(out, "\n"), nil
 }
 
-// become waits until the tables print as they should.
-func (x *tables) become(want string) (have string, err error) {
+// become waits until a text is as it should be.
+func become(want string, read func(context.Context) (string, error)) (have string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		now, readErr := x.text(ctx)
+		now, readErr := read(ctx)
 		if ctx.Err() == nil {
 			have, err = now, readErr
 		}
@@ -226,7 +285,7 @@ func (x *tables) become(want string) (have string, err error) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return have, errors.Join(err, errors.New("the rows are not as they should be"))
+			return have, errors.Join(err, errors.New("it is not as it should be"))
 		}
 	}
 }
