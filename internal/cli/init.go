@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -56,7 +57,10 @@ func presetNames() []string {
 	return names
 }
 
-var variable = regexp.MustCompile(`\$\{([A-Z][A-Z0-9_]*)\}`)
+var (
+	variable = regexp.MustCompile(`\$\{([A-Z][A-Z0-9_]*)\}`)
+	comment  = regexp.MustCompile(`(?m)(^|\s)#.*$`)
+)
 
 func (a *app) writeConfig(cmd *cobra.Command, presets []string, text []byte, force bool) error {
 	how := os.O_WRONLY | os.O_CREATE | os.O_EXCL
@@ -77,10 +81,8 @@ func (a *app) writeConfig(cmd *cobra.Command, presets []string, text []byte, for
 		return err
 	}
 	out := writtenJSON{File: a.config, Presets: presets, Environment: []string{}}
-	seen := map[string]bool{}
-	for _, m := range variable.FindAllStringSubmatch(string(text), -1) {
-		if !seen[m[1]] {
-			seen[m[1]] = true
+	for _, m := range variable.FindAllStringSubmatch(comment.ReplaceAllString(string(text), ""), -1) {
+		if !slices.Contains(out.Environment, m[1]) {
 			out.Environment = append(out.Environment, m[1])
 		}
 	}
