@@ -85,8 +85,12 @@ type checker struct {
 	list     []Verdict
 }
 
+// add reports a problem, once.
 func (c *checker) add(s config.Severity, pos config.Pos, path, format string, args ...any) {
-	c.problems.Add(s, pos, path, format, args...)
+	p := config.Problem{Severity: s, Pos: pos, Path: path, Text: fmt.Sprintf(format, args...)}
+	if !slices.Contains(c.problems.List, p) {
+		c.problems.List = append(c.problems.List, p)
+	}
 }
 
 // types refuses event types that the preset never sends.

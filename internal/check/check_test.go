@@ -72,6 +72,8 @@ func TestSoundness(t *testing.T) {
 			[]string{`error tables.t.events[0].set.*: scope s has 2 columns and one version, and b of "*" may be lacking: the scope's version would rise while b stays. Give each of its columns a scope: of its own.`}},
 		{"no version and no time", "  sms: {key: {id: text}, columns: {a: text}, events: [{from: bare, key: {id: event.id}, set: {a: event.a}}]}\n",
 			[]string{"error tables.sms: needs a version, and source bare has no time. Give version:, for example [position] (order of arrival), or use ladder, min or max."}},
+		{"no version and no time, twice", "  sms: {key: {id: text}, columns: {a: text}, events: [{from: bare, type: a, key: {id: event.id}, set: {a: event.a}}, {from: bare, key: {id: event.id}, set: {a: event.a}}]}\n",
+			[]string{"error tables.sms: needs a version, and source bare has no time."}},
 		{"no version needed", "  sms: {key: {id: text}, columns: {a: {type: int, merge: max}}, events: [{from: bare, key: {id: event.id}, set: {a: event.a}}]}\n", nil},
 		{"F9 versions of unlike length", "  t:\n    key: {id: text}\n    columns: {a: text}\n    events:\n    - {from: shop, key: {id: event.id}, version: [time], set: {a: event.a}}\n    - {from: shop, key: {id: event.id}, version: [time, 1], set: {a: event.a}}\n",
 			[]string{"error tables.t.events[1].version: has 2 elements, events[0] (line 15) has 1. All mappings of a table that set scope row give the same number and kinds, or the comparison means nothing."}},
