@@ -371,3 +371,39 @@ func TestFullDiskAtCheckpoint(t *testing.T) {
 	acked[d.Position] = d
 	checkLeft(t, disk, acked)
 }
+
+// If what was acknowledged is not in the file after an error, the journal
+// does not go on as if nothing had happened.
+func TestLossIsNotPassedOver(t *testing.T) {
+	disk := newFaultyDisk(t)
+	j := openOn(t, disk, Options{})
+	for i := range 3 {
+		mustAppend(t, j, i)
+	}
+	disk.fail(func(op, path string) int32 {
+		if op == "sync" {
+			return lib.SQLITE_IOERR_FSYNC
+		}
+		return 0
+	})
+	if err := j.Append(t.Context(), small(9)); !errors.Is(err, journal.ErrBroken) {
+		t.Fatalf("append: %v, want %v", err, journal.ErrBroken)
+	}
+	script(t, j.path, "DELETE FROM block WHERE first = (SELECT max(first) FROM block)")
+	disk.fail(nil)
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		err := j.Append(t.Context(), small(10))
+		if !errors.Is(err, journal.ErrBroken) {
+			t.Fatalf("append: %v, want %v", err, journal.ErrBroken)
+		}
+		if strings.Contains(err.Error(), "up to #3 were accepted, but the file ends at #2") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the error does not tell of the loss: %v", err)
+		}
+	}
+	if err := j.Healthy(); !errors.Is(err, journal.ErrBroken) {
+		t.Errorf("healthy: %v, want %v", err, journal.ErrBroken)
+	}
+}
