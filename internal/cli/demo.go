@@ -91,7 +91,7 @@ func (a *app) printDemo(r *demo.Report, keep bool) {
 	}
 	a.printf("\n")
 	if keep {
-		a.printf("Serving on %s until Ctrl-C.\n", r.Receive)
+		a.printf("Serving on %s until Ctrl-C. Send it more, from another terminal:\n  %s send calendly invitee.canceled -c %s --to %s\n", r.Receive, program(), r.Files.Config, r.Receive)
 	}
 }
 
