@@ -3,6 +3,7 @@ package sqlsink_test
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -429,4 +430,19 @@ func TestSQLiteThatIsNotThereYet(t *testing.T) {
 	if err := nowhere.Ping(t.Context()); err == nil {
 		t.Error("a folder that is not there was reached")
 	}
+}
+
+// The defaults that a database has for transactions do not count.
+func TestDefaultsOfTransactions(t *testing.T) {
+	url := testdb.Postgres(t)
+	table := tableOf(t, "item", "id text", "n int max")
+	bring(t, open(t, url, nil, sqlsink.Options{}), table)
+	name := url[strings.LastIndex(url, "/")+1:]
+	testdb.Exec(t, url, "alter database "+name+" set default_transaction_isolation = 'serializable'", "alter database "+name+" set default_transaction_read_only = on")
+	var changes []*merge.Change
+	for i := range 40 {
+		changes = append(changes, say(t, table, fmt.Sprint("k", i%4), int64(i), map[string]any{"n": fmt.Sprint(i)}))
+	}
+	writers(t, url, table, changes)
+	expect(t, url, table, changes)
 }

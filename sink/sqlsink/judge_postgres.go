@@ -53,18 +53,22 @@ func (p *postgresEngine) judge(err error, table string) *fault {
 		return say(sink.Wait, "table %s: column %s is NOT NULL and has no value yet", table, e.ColumnName)
 	case "23514":
 		return say(sink.Reject, "table %s: check %s refuses the row: %s", table, e.ConstraintName, e.Message)
-	case "42P01", "42703", "42P10", "42704", "42883", "42804", "0A000", "42P18":
+	case "42P01", "42703", "42P10", "42704", "42883", "42804", "42P18":
 		f.schema = true
 		if e.Code == "42P10" {
 			return say(sink.Retry, "table %s: no unique index on the key. Create one (hookfold migrate shows how); until then events wait", table)
 		}
 		return say(sink.Retry, "table %s: the database does not have what the config says: %s. Bring it in line (hookfold migrate shows how); until then events wait", table, e.Message)
+	case "0A000": // also a plan that a change of the schema has made unusable
+		f.schema = true
+		return say(sink.Retry, "table %s: the database does not take the statement: %s", table, e.Message)
 	case "42501":
 		if e.Routine == "ExecWithCheckOptions" {
 			return say(sink.Reject, "table %s: row-level security refuses the row: %s", table, e.Message)
 		}
 		return say(sink.Retry, "table %s: %s. Grant select, insert and update to the user of the target's url; until then events wait", table, e.Message)
 	case "25006":
+		f.alone = true // a transaction asks to write, whatever the default
 		return say(sink.Retry, "the database takes no writes now: %s", e.Message)
 	case "21000":
 		return say(sink.Reject, "table %s: two keys of one batch are one key to the database (a collation, or a type that is not the config's): %s", table, e.Message)

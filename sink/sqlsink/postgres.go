@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/hookfold/hookfold/internal/compile"
@@ -62,6 +63,10 @@ func (p *postgresEngine) transact(ctx context.Context, fn func(conn) error) erro
 	return p.begin(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite}, fn)
 }
 
+func (p *postgresEngine) alone(ctx context.Context, fn func(conn) error) error {
+	return fn(postgresConn{p.pool})
+}
+
 func (p *postgresEngine) read(ctx context.Context, fn func(conn) error) error {
 	return p.begin(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, fn)
 }
@@ -86,7 +91,13 @@ func (p *postgresEngine) close() error {
 	return nil
 }
 
-type postgresConn struct{ tx pgx.Tx }
+type postgresConn struct{ tx runner }
+
+// runner is a transaction, or a pool for a single statement.
+type runner interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
 
 // arrays makes the parameters of a statement: for each an array of texts.
 func arrays(params []compile.Param, items []item) []any {

@@ -98,6 +98,10 @@ func (e *sqliteEngine) transact(ctx context.Context, fn func(conn) error) error 
 	return begin(ctx, e.writer, fn)
 }
 
+func (e *sqliteEngine) alone(ctx context.Context, fn func(conn) error) error {
+	return e.transact(ctx, fn) // a statement per row, and no round trips
+}
+
 func (e *sqliteEngine) read(ctx context.Context, fn func(conn) error) error {
 	return begin(ctx, e.reads, fn)
 }

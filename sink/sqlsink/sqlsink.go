@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -80,6 +81,9 @@ type engine interface {
 	dialect() compile.Dialect
 	// transact runs fn in a transaction that is committed if fn returns nil.
 	transact(ctx context.Context, fn func(conn) error) error
+	// alone runs fn, which runs one statement, and spares it the round trips of
+	// BEGIN and COMMIT where they cost.
+	alone(ctx context.Context, fn func(conn) error) error
 	// read runs fn where it can read; snapshot asks for one view of all reads.
 	read(ctx context.Context, fn func(conn) error) error
 	// inspect reads the live schema of a table by its name in the config.
@@ -96,6 +100,8 @@ type fault struct {
 	*sink.Error
 	// again: the same transaction may succeed at once (deadlock).
 	again bool
+	// alone: it may succeed in a transaction of its own.
+	alone bool
 	// schema: the live schema is not what was known of it.
 	schema bool
 }
@@ -159,7 +165,7 @@ const tries = 8 // of one batch inside Apply, when writers got into each other's
 func (s *sqlSink) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error) {
 	refreshed := false
 	for try := 1; ; try++ {
-		res, err := s.try(ctx, b)
+		res, err := s.try(ctx, b, try == 1)
 		if err == nil {
 			return res, nil
 		}
@@ -176,6 +182,8 @@ func (s *sqlSink) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error
 		case f.schema && !refreshed:
 			refreshed = true
 			s.forget()
+			continue
+		case f.alone && try == 1:
 			continue
 		case f.again && try < tries:
 			if wait(ctx, try) != nil {
@@ -202,7 +210,9 @@ func wait(ctx context.Context, try int) error {
 	}
 }
 
-func (s *sqlSink) try(ctx context.Context, b *sink.Batch) (*sink.Result, error) {
+// try applies a batch once; hopeful without a transaction around it if it is one
+// statement, whatever the database's defaults for transactions are.
+func (s *sqlSink) try(ctx context.Context, b *sink.Batch, hopeful bool) (*sink.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.BatchTimeout)
 	defer cancel()
 	states := make([]*tableState, len(b.Groups))
@@ -216,8 +226,12 @@ func (s *sqlSink) try(ctx context.Context, b *sink.Batch) (*sink.Result, error) 
 	if err := misfits(b, states); err != nil {
 		return nil, err
 	}
+	within := s.transact
+	if hopeful && oneStatement(b, states) {
+		within = s.alone
+	}
 	var res *sink.Result
-	err := s.transact(ctx, func(c conn) error {
+	err := within(ctx, func(c conn) error {
 		a := &applier{conn: c, ctx: ctx}
 		for i, g := range b.Groups {
 			if err := a.group(g, states[i]); err != nil {
@@ -231,6 +245,26 @@ func (s *sqlSink) try(ctx context.Context, b *sink.Batch) (*sink.Result, error) 
 		return nil
 	})
 	return res, err
+}
+
+// oneStatement tells whether a batch is written by a single statement.
+func oneStatement(b *sink.Batch, states []*tableState) bool {
+	if len(b.Groups) != 1 || states[0].statements.Beside != nil || states[0].statements.Occupants != nil {
+		return false
+	}
+	rows := b.Groups[0].Rows
+	w := &writer{s: states[0].statements}
+	return len(rows) > 0 && len(split(itemsOf(rows))) == 1 && !slices.ContainsFunc(rows, func(r *merge.Row) bool {
+		return r.IfMissing != merge.Insert || len(w.lacks(r)) > 0
+	})
+}
+
+func itemsOf(rows []*merge.Row) []item {
+	items := make([]item, len(rows))
+	for i, r := range rows {
+		items[i].row = r
+	}
+	return items
 }
 
 // misfits finds the values that the database would cut or round.
