@@ -1,17 +1,14 @@
 package pipeline
 
 import (
-	"errors"
 	"sync"
 	"time"
-
-	"github.com/hookfold/hookfold/sink"
 )
 
 // Health is what a runner knows of its target.
 type Health struct {
-	// Up says that the last try did not fail through the target's fault. It is
-	// true until there is a try.
+	// Up says that the last try did not fail through a fault of the target, or of
+	// the journal. It is true until there is a try.
 	Up bool
 	// Error is the last fault of the target, Since when it began, Tries how
 	// often it was met since; empty while Up.
@@ -42,10 +39,6 @@ func (h *health) down(err error) {
 	}
 	h.bad.Tries++
 	h.bad.Error = err.Error()
-	var e *sink.Error
-	if errors.As(err, &e) {
-		h.bad.Error = e.Error()
-	}
 }
 
 func (h *health) read() Health {

@@ -37,9 +37,6 @@ func (r *Runner) live(ctx context.Context, i int, again bool) (live *sink.Live, 
 	err = r.persist(ctx, "read the schema of "+r.o.Tables[i].Name, func(ctx context.Context) error {
 		var err error
 		live, err = r.o.Sink.Inspect(ctx, r.o.Tables[i])
-		if err != nil {
-			r.health.down(err)
-		}
 		return err
 	})
 	if err != nil {

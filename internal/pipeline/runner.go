@@ -310,10 +310,14 @@ func (r *Runner) persist(ctx context.Context, what string, f func(context.Contex
 		err := f(ctx)
 		switch {
 		case err == nil:
+			if n > 1 {
+				r.up()
+			}
 			return nil
 		case ctx.Err() != nil, errors.Is(err, ErrStopped), errors.Is(err, journal.ErrClosed):
 			return ErrStopped
 		}
+		r.health.down(fmt.Errorf("cannot %s: %w", what, err))
 		pause := r.o.Backoff.Pause(n, rand.Float64())
 		r.log.Line(slog.LevelWarn, "persist", func() string {
 			return fmt.Sprintf("down  %s: cannot %s: %v. Try %d; the next in %s.", r.o.Target, what, err, n, pause.Round(time.Millisecond))
