@@ -18,7 +18,7 @@ var levels = [][]string{
 	{"internal/daemon"},
 	{"internal/demo", "examples"},
 	{"internal/cli"},
-	{"cmd/hookfold", "e2e", "bench", "internal/lint"},
+	{"cmd/hookfold", "e2e", "e2e/cases", "bench", "internal/lint"},
 }
 
 func level(pkg string) int {
