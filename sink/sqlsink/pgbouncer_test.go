@@ -1,13 +1,14 @@
 package sqlsink_test
 
 import (
-	"bytes"
+	"bufio"
 	"fmt"
 	"net"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,27 +77,39 @@ max_client_conn = 200
 	if os.Getuid() == 0 { // it does not run as root
 		args = []string{"-u", "nobody", conf}
 	}
-	var out bytes.Buffer
 	cmd := exec.Command(program, args...)
-	cmd.Stdout, cmd.Stderr = &out, &out
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	up, done := make(chan struct{}), make(chan struct{})
+	var out strings.Builder
+	go func() {
+		defer close(done)
+		for lines := bufio.NewScanner(log); lines.Scan(); {
+			fmt.Fprintln(&out, lines.Text())
+			if strings.Contains(lines.Text(), "process up") {
+				close(up)
+			}
+		}
+	}()
 	t.Cleanup(func() {
 		cmd.Process.Kill()
+		<-done
 		cmd.Wait()
 		if t.Failed() {
 			t.Log(out.String())
 		}
 	})
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		c, err := net.Dial("tcp", addr)
-		if err == nil {
-			c.Close()
-			return addr
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("pgbouncer did not start: %v", err)
-		}
+	select {
+	case <-up:
+	case <-done:
+		t.Fatal("pgbouncer ended")
+	case <-time.After(10 * time.Second):
+		t.Fatal("pgbouncer did not start")
 	}
+	return addr
 }
