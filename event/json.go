@@ -49,16 +49,19 @@ type node struct {
 	index   map[string]int // only for objects with many members
 }
 
-// member is a member of an object, or an element of a list. The name is text,
-// unescaped.
+// member is a member of an object, or an element of a list: where its name (a
+// string literal) and its value stand in the bytes of what holds it. Its node
+// is made when it is first asked for, so that a list of many small elements
+// costs little more than its bytes.
 type member struct {
-	name  []byte
-	value node
+	name, nameEnd, value, valueEnd uint32
+	node                           *node
 }
 
 const (
 	indexFrom = 12   // members from which an object gets a map
 	maxDepth  = 1000 // nesting allowed in a document
+	maxBytes  = 1<<32 - 1
 )
 
 // ParseJSON reads one document and nothing after it. The JSON keeps a reference
@@ -68,6 +71,9 @@ func ParseJSON(b []byte) (JSON, error) {
 	b = bytes.Trim(b, " \t\r\n")
 	if len(b) == 0 {
 		return JSON{}, errors.New("an empty body is not JSON")
+	}
+	if len(b) > maxBytes {
+		return JSON{}, fmt.Errorf("a document of %d bytes is too long", len(b))
 	}
 	if err := checkJSON(b); err != nil {
 		return JSON{}, err
@@ -97,7 +103,21 @@ func checkJSON(b []byte) error {
 // valid wraps bytes that are known to hold exactly one JSON value.
 func valid(raw []byte) JSON { return JSON{&node{raw: raw, kind: kindOf(raw)}} }
 
-func (n *node) at(i int) JSON { return JSON{&n.members[i].value} }
+// at returns member i.
+func (n *node) at(i int) JSON {
+	m := &n.members[i]
+	if m.node == nil {
+		raw := n.raw[m.value:m.valueEnd:m.valueEnd]
+		m.node = &node{raw: raw, kind: kindOf(raw)}
+	}
+	return JSON{m.node}
+}
+
+// name returns the name of member i. It may be part of raw.
+func (n *node) name(i int) []byte {
+	m := &n.members[i]
+	return unquote(n.raw[m.name:m.nameEnd])
+}
 
 func kindOf(raw []byte) Kind {
 	switch raw[0] {
@@ -185,7 +205,7 @@ func (j JSON) Get(name string) JSON {
 		return JSON{}
 	}
 	for i := range n.members {
-		if string(n.members[i].name) == name {
+		if string(n.name(i)) == name {
 			return n.at(i)
 		}
 	}
@@ -228,7 +248,7 @@ func (j JSON) Names() []string {
 	n := j.enter()
 	names := make([]string, len(n.members))
 	for i := range names {
-		names[i] = string(n.members[i].name)
+		names[i] = string(n.name(i))
 	}
 	return names
 }
@@ -244,11 +264,11 @@ func (j JSON) enter() *node {
 		var m member
 		if n.kind == Object {
 			end := skipString(n.raw, at)
-			m.name = unquote(n.raw[at:end])
+			m.name, m.nameEnd = uint32(at), uint32(end)
 			at = skipSpace(n.raw, skipSpace(n.raw, end)+1) // over the colon
 		}
 		end := skipValue(n.raw, at)
-		m.value = node{raw: n.raw[at:end:end], kind: kindOf(n.raw[at:])}
+		m.value, m.valueEnd = uint32(at), uint32(end)
 		n.members = append(n.members, m)
 		if at = skipSpace(n.raw, end); n.raw[at] == ',' {
 			at = skipSpace(n.raw, at+1)
@@ -265,23 +285,26 @@ func (j JSON) enter() *node {
 func (n *node) dropRepeated() {
 	if len(n.members) < indexFrom {
 		for i := 1; i < len(n.members); i++ {
-			same := func(m member) bool { return bytes.Equal(m.name, n.members[i].name) }
-			if k := slices.IndexFunc(n.members[:i], same); k >= 0 {
-				n.members[k].value = n.members[i].value
-				n.members = slices.Delete(n.members, i, i+1)
-				i--
+			for k := range i {
+				if bytes.Equal(n.name(k), n.name(i)) {
+					n.members[k] = n.members[i]
+					n.members = slices.Delete(n.members, i, i+1)
+					i--
+					break
+				}
 			}
 		}
 		return
 	}
 	n.index = make(map[string]int, len(n.members))
 	kept := n.members[:0]
-	for _, m := range n.members {
-		if k, ok := n.index[string(m.name)]; ok {
-			kept[k].value = m.value
+	for i, m := range n.members {
+		name := string(n.name(i))
+		if k, ok := n.index[name]; ok {
+			kept[k] = m
 			continue
 		}
-		n.index[string(m.name)] = len(kept)
+		n.index[name] = len(kept)
 		kept = append(kept, m)
 	}
 	n.members = kept

@@ -1,6 +1,11 @@
 package event
 
-import "testing"
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+)
 
 func mustParse(t *testing.T, s string) JSON {
 	t.Helper()
@@ -74,5 +79,35 @@ func walk(t *testing.T, j JSON) {
 			t.Fatal("a value without bytes")
 		}
 		_ = j.Text()
+	}
+}
+
+func TestAListOfManySmallElementsCostsLittle(t *testing.T) {
+	body := []byte("[1" + strings.Repeat(",1", 1<<20) + "]")
+	j, err := ParseJSON(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	if got := j.At(1 << 20).Digits(); got != "1" {
+		t.Errorf("last element %q", got)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if each := (after.HeapAlloc - before.HeapAlloc) / (1 << 20); each > 64 {
+		t.Errorf("an element of two bytes costs %d bytes", each)
+	}
+	runtime.KeepAlive(j)
+}
+
+func TestOfRepeatedNamesTheLastCounts(t *testing.T) {
+	many := `{"a":1,"\u0061":2,"b":3,"a":4`
+	for i := range 20 {
+		if got := mustParse(t, many+"}"); got.Get("a").Digits() != "4" || got.Len() != i+2 || got.Get("b").Digits() != "3" {
+			t.Fatalf("%s}: a=%s, %d members", many, got.Get("a").Digits(), got.Len())
+		}
+		many += fmt.Sprintf(`,"m%d":0`, i)
 	}
 }
