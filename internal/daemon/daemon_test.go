@@ -540,7 +540,8 @@ func TestAppendReplaysWithoutListening(t *testing.T) {
 // What waits is tried once more before Drain returns, and told if it still
 // waits.
 func TestDrainLandsWhatWaits(t *testing.T) {
-	r := newRig(t, testdb.SQLite(t))
+	url := testdb.SQLite(t)
+	r := newRig(t, url)
 	r.start()
 	r.migrate()
 	r.mustPost(`{"id":"p1","type":"note","at":"2026-01-01T00:00:00Z","note":"hi"}`)
@@ -552,7 +553,12 @@ func TestDrainLandsWhatWaits(t *testing.T) {
 	if s := r.drain(); s.Waiting != 1 || s.Targets["db"].Settled != 2 {
 		t.Errorf("%+v", s)
 	}
-	if diff := cmp.Diff(map[string]string{"p1": "u1/1.5/1/hi"}, r.rows("payment")); diff != "" {
+	// The row is inserted by somebody else, so nothing wakes what waits.
+	testdb.Exec(t, url, "insert into payment (id) values ('p2')")
+	if s := r.drain(); s.Waiting != 0 {
+		t.Errorf("%+v", s)
+	}
+	if diff := cmp.Diff(map[string]string{"p1": "u1/1.5/1/hi", "p2": "NULL/NULL/NULL/hi"}, r.rows("payment")); diff != "" {
 		t.Error(diff)
 	}
 }
