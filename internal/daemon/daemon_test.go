@@ -540,8 +540,7 @@ func TestAppendReplaysWithoutListening(t *testing.T) {
 // What waits is tried once more before Drain returns, and told if it still
 // waits.
 func TestDrainLandsWhatWaits(t *testing.T) {
-	url := testdb.SQLite(t)
-	r := newRig(t, url)
+	r := newRig(t, testdb.SQLite(t))
 	r.start()
 	r.migrate()
 	r.mustPost(`{"id":"p1","type":"note","at":"2026-01-01T00:00:00Z","note":"hi"}`)
@@ -554,7 +553,9 @@ func TestDrainLandsWhatWaits(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	// The row is inserted by somebody else, so nothing wakes what waits.
-	testdb.Exec(t, url, "insert into payment (id) values ('p2')")
+	if err := r.daemon.Sink("db").Execute(context.Background(), []string{"insert into payment (id) values ('p2')"}); err != nil {
+		t.Fatal(err)
+	}
 	if s := r.drain(); s.Waiting != 0 {
 		t.Errorf("%+v", s)
 	}
