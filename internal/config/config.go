@@ -139,7 +139,29 @@ type Table struct {
 	// Beside is keep_versions: beside.
 	Beside  bool
 	Parents []Reference
-	Events  []*Mapping
+	// OnDelete is nil where nothing deletes rows.
+	OnDelete *OnDelete
+	Events   []*Mapping
+}
+
+// OnDelete says what becomes of a row that is deleted.
+type OnDelete struct {
+	Pos  Pos
+	Path string
+	Rule merge.DeleteRule
+	// Set gives what columns show while the row is deleted, with merge.DeleteSet.
+	Set []Shown
+}
+
+// Shown is what a column shows while its row is deleted.
+type Shown struct {
+	Literal
+	// Type is the declared column's or, of a column that is not declared, that
+	// of the literal.
+	Type  merge.Type
+	Value merge.Value
+	// Flag tells that the column is not declared: it has the rule merge.Flag.
+	Flag bool
 }
 
 // Column is a column of a table: of its key, or mapped.
@@ -163,7 +185,9 @@ type Reference struct {
 	Pos     Pos
 	Path    string
 	Table   Name
-	Missing string // ensure
+	Missing string // wait (default) or ensure
+	// For is how long to wait, with Missing wait; default 24h.
+	For time.Duration
 	// Key gives the parent's key by expression; nil if the column's own value
 	// is the key.
 	Key []Assignment
@@ -179,6 +203,15 @@ type Mapping struct {
 	When     *Expr
 	Key      []Assignment
 	Occupant *Occupant
+	// Delete tells which events delete the row; nil is none, and the text true
+	// is all.
+	Delete *Expr
+	// Each is a list, of which each element makes a change; nil is none.
+	// Replaces names the rows that it is all of, by columns of the key, in the
+	// key's order; nil is none.
+	Each     *Expr
+	Replaces []Assignment
+	Chain    *Chain
 	// Version is nil for the default, the event's time.
 	Version []Expr
 	// Set gives each column's expression; Rest is the object of "*", nil if
@@ -199,8 +232,20 @@ type Assignment struct {
 
 // Occupant is the identity that a mapping's events are about.
 type Occupant struct {
+	Pos  Pos
+	Path string
+	// ID has no text on a table whose Chained is true: there the key is the
+	// identity.
 	ID    Expr
 	Since *Expr
+}
+
+// Chain says which identity took the place of which: that of the key came after
+// Previous, or before Next. One of the two may be nil.
+type Chain struct {
+	Pos            Pos
+	Path           string
+	Previous, Next *Expr
 }
 
 // Test is one entry of tests.
@@ -326,6 +371,35 @@ func (c *Config) TableNamed(name string) *Table {
 		if t.Text == name {
 			return t
 		}
+	}
+	return nil
+}
+
+// Chained tells whether identities that follow each other share one row.
+func (t *Table) Chained() bool {
+	return slices.ContainsFunc(t.Events, func(m *Mapping) bool { return m.Chain != nil }) &&
+		!slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Rule == merge.Chain })
+}
+
+// Occupied tells whether rows have occupants, as those of a chain do.
+func (t *Table) Occupied() bool {
+	return t.Chained() || slices.ContainsFunc(t.Events, func(m *Mapping) bool { return m.Occupant != nil })
+}
+
+// Group returns the places in Key of the columns by which a list replaces rows,
+// nil if none does.
+func (t *Table) Group() []int {
+	for _, m := range t.Events {
+		if m.Replaces == nil {
+			continue
+		}
+		var group []int
+		for i, k := range t.Key {
+			if slices.ContainsFunc(m.Replaces, func(a Assignment) bool { return a.Column.Text == k.Text }) {
+				group = append(group, i)
+			}
+		}
+		return group
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ func (l *loader) cross(c *Config) {
 	l.crossNames(c)
 	for _, t := range c.Tables {
 		l.mergeKeyColumns(t)
+		l.takeDeletedAt(t)
 	}
 	for _, t := range c.Tables {
 		l.crossColumns(t)
@@ -22,6 +23,10 @@ func (l *loader) cross(c *Config) {
 			l.crossMapping(c, t, m)
 		}
 		l.crossReferences(c, t)
+		l.crossLists(c, t)
+		l.crossChains(t)
+		l.crossCounters(c, t)
+		l.crossDeletes(c, t)
 	}
 	l.crossCycles(c)
 	l.crossTests(c)
@@ -43,11 +48,37 @@ func (l *loader) crossTarget(c *Config, t *Table) {
 	}
 }
 
-// crossNames refuses two tables that are one in the database.
+// The names of tables that Hookfold makes: those of a target begin with
+// sideTables, and the records of a table's occupants have its name and
+// occupantsTable.
+const (
+	sideTables     = "hookfold_"
+	occupantsTable = "_occupants"
+)
+
+// crossNames refuses two tables that are one in the database, and those that
+// Hookfold makes itself.
 func (l *loader) crossNames(c *Config) {
 	type place struct{ target, name string }
-	seen := map[place]*Table{}
+	seen, records := map[place]*Table{}, map[place]*Table{}
 	for _, t := range c.Tables {
+		if t.Occupied() {
+			records[place{t.Target.Text, t.Physical.Text + occupantsTable}] = t
+		}
+	}
+	for _, t := range c.Tables {
+		own := t.Physical.Text[strings.LastIndexByte(t.Physical.Text, '.')+1:]
+		of := records[place{t.Target.Text, t.Physical.Text}]
+		switch {
+		case strings.HasPrefix(strings.ToLower(own), sideTables):
+			l.report(t.Physical.Pos, t.Physical.Path, "%s is the name of a table that Hookfold keeps for itself: they all begin with %s. Call yours otherwise.", l.shown(t.Physical), sideTables)
+			continue
+		case of != nil:
+			l.report(t.Physical.Pos, t.Physical.Path, "%s is where Hookfold keeps the records of the occupants of %s (line %d). Call yours otherwise.", l.shown(t.Physical), of.Text, of.Pos.Line)
+			continue
+		case t.Occupied() && len(own)+len(occupantsTable) > nameLength:
+			l.report(t.Physical.Pos, t.Physical.Path, "the records of its occupants are kept in the table %s, and that name is longer than 63 bytes. Give it a shorter name.", clip(own+occupantsTable))
+		}
 		p := place{t.Target.Text, t.Physical.Text}
 		if first, ok := seen[p]; ok {
 			l.report(t.Physical.Pos, t.Physical.Path, "%s is the table of %s (line %d) already. One table of the database is one table here: put all its events there.", l.shown(t.Physical), first.Text, first.Pos.Line)
@@ -83,17 +114,12 @@ func (l *loader) mergeKeyColumns(t *Table) {
 	})
 }
 
-// occupied tells whether rows of the table have occupants.
-func occupied(t *Table) bool {
-	return slices.ContainsFunc(t.Events, func(m *Mapping) bool { return m.Occupant != nil })
-}
-
 // crossColumns refuses columns that Hookfold makes itself, and scopes that do
 // not fit the table.
 func (l *loader) crossColumns(t *Table) {
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		if c.Scope.Text == merge.KeyScope && !occupied(t) && !l.Touches(t.Path+".events") {
+		if c.Scope.Text == merge.KeyScope && !t.Occupied() && !l.unsure(t.Path+".events") {
 			l.report(c.Scope.Pos, c.Scope.Path, "key is the scope of what belongs to a row whoever occupies it, and no mapping of %s has an occupant. Leave it out.", t.Text)
 		}
 	}
@@ -103,7 +129,7 @@ func (l *loader) crossColumns(t *Table) {
 	ours := ownColumns(t)
 	for _, c := range slices.Concat(t.Key, t.Columns) {
 		if why, ok := ours[strings.ToLower(c.Text)]; ok {
-			l.report(c.Pos, c.Path, "is a column that Hookfold keeps for itself: %s. Call yours otherwise, or say keep_versions: beside.", why)
+			l.report(c.Pos, c.Path, "%s", ownColumn(why))
 		}
 	}
 	for _, c := range t.Columns {
@@ -111,6 +137,10 @@ func (l *loader) crossColumns(t *Table) {
 			l.report(c.Pos, c.Path, "its version is kept in the column %s, and that name is longer than 63 bytes. Give it a shorter name or scope, or say keep_versions: beside.", clip(name))
 		}
 	}
+}
+
+func ownColumn(why string) string {
+	return "is a column that Hookfold keeps for itself: " + why + ". Call yours otherwise, or say keep_versions: beside."
 }
 
 // versionColumn returns the name of the column that keeps a column's version, ""
@@ -137,7 +167,7 @@ func ownColumns(t *Table) map[string]string {
 		"seen_version":   "the greatest version that any event of the row had",
 		"delete_version": "the version of the row's deletion",
 	}
-	if occupied(t) {
+	if t.Occupied() {
 		ours["occupant_id"] = "the identity that holds the row"
 		ours["occupant_since"] = "since when it does"
 	}
@@ -163,7 +193,7 @@ func (l *loader) crossMapping(c *Config, t *Table, m *Mapping) {
 	if m.Rest != nil && len(t.Columns) == 0 {
 		l.report(m.Rest.Pos, m.Rest.Path, "%s has no columns besides its key, so there is nothing to read.", t.Text)
 	}
-	if occupied(t) && m.Occupant == nil && !l.Touches(m.Path) {
+	if t.Occupied() && !t.Chained() && m.Occupant == nil && !l.Touches(m.Path) {
 		l.crossOccupant(t, m)
 	}
 }
@@ -173,6 +203,9 @@ func (l *loader) crossMapping(c *Config, t *Table, m *Mapping) {
 func (l *loader) reportedAt(path string) bool {
 	return l.unread[path] || slices.ContainsFunc(l.List, func(p Problem) bool { return p.Path == path && p.Severity == Error })
 }
+
+// unsure tells whether what is at a path, or a part of it, could not be read.
+func (l *loader) unsure(path string) bool { return l.unread[path] || l.Touches(path) }
 
 // crossKey checks that a key is given whole, and nothing else.
 func (l *loader) crossKey(table string, key []Column, given []Assignment, pos Pos, path, keyPath string) {
@@ -203,8 +236,10 @@ func (l *loader) crossKey(table string, key []Column, given []Assignment, pos Po
 func (l *loader) crossSet(t *Table, a Assignment) {
 	i := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Text == a.Column.Text })
 	switch {
-	case i >= 0 && t.Columns[i].Rule == merge.Touch:
-		l.report(a.Column.Pos, a.Column.Path, "is set by Hookfold itself (merge: touch, line %d). Leave it out.", t.Columns[i].Pos.Line)
+	case i >= 0 && (t.Columns[i].Rule == merge.Touch || t.Columns[i].Rule == merge.Chain):
+		l.report(a.Column.Pos, a.Column.Path, "is set by Hookfold itself (merge: %s, line %d). Leave it out.", t.Columns[i].Rule, t.Columns[i].Pos.Line)
+	case t.marks() && a.Column.Text == deletedAt:
+		l.report(a.Column.Pos, a.Column.Path, "is set by Hookfold itself (on_delete: mark, line %d). Leave it out.", t.OnDelete.Pos.Line)
 	case i >= 0:
 	case slices.Contains(columnNames(t.Key), a.Column.Text):
 		l.report(a.Column.Pos, a.Column.Path, "is part of the key of %s, which key: gives. Leave it out.", t.Text)
@@ -216,9 +251,13 @@ func (l *loader) crossSet(t *Table, a Assignment) {
 // crossOccupant refuses a mapping without an occupant that sets what belongs to
 // one: nobody could tell whose it is.
 func (l *loader) crossOccupant(t *Table, m *Mapping) {
+	if m.Delete != nil {
+		l.report(m.Pos, m.Path, "deletes without saying which occupant, and other mappings of %s have one: the delete of a former one would take the row from the one that holds it. Give occupant:.", t.Text)
+		return
+	}
 	var theirs []string
 	for _, c := range t.Columns {
-		if c.Scope.Text == merge.KeyScope || c.Rule == merge.Touch {
+		if c.Scope.Text == merge.KeyScope || c.Rule == merge.Touch || c.Rule == merge.Chain {
 			continue
 		}
 		if m.Rest != nil || slices.ContainsFunc(m.Set, func(a Assignment) bool { return a.Column.Text == c.Text }) {

@@ -13,7 +13,13 @@ import (
 // TestOneFaultIsOneProblem puts one fault at a time into the example and looks
 // for its problem, at its place and without others that only follow from it.
 func TestOneFaultIsOneProblem(t *testing.T) {
-	data, err := os.ReadFile("testdata/example.yaml")
+	oneFault(t, "testdata/example.yaml", testOptions(), 200)
+	oneFault(t, "testdata/everything.yaml", unfinished(), 150)
+}
+
+func oneFault(t *testing.T, file string, o Options, least int) {
+	t.Helper()
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +43,7 @@ func TestOneFaultIsOneProblem(t *testing.T) {
 		}
 		changed := slices.Clone(lines)
 		changed[n.Line-1] = line[:at] + fmt.Sprintf(format, line[at:end]) + line[end:]
-		_, problems := Parse("f", []byte(strings.Join(changed, "\n")), testOptions())
+		_, problems := Parse("f", []byte(strings.Join(changed, "\n")), o)
 		return problems.List, fmt.Sprintf("%s\n%v", changed[n.Line-1], problems)
 	}
 	faults := 0
@@ -64,7 +70,7 @@ func TestOneFaultIsOneProblem(t *testing.T) {
 		}
 	}
 	walk(doc, false)
-	if faults < 200 {
+	if faults < least {
 		t.Errorf("only %d faults", faults)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/hookfold/hookfold/merge"
 )
 
 // FuzzParse checks that no text makes Parse panic, that every problem has a place
@@ -28,39 +30,60 @@ func FuzzParse(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(starter)
-	o := testOptions()
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, problems := Parse("f", data, o)
-		lines := strings.Count(string(data), "\n") + strings.Count(string(data), "\r") + strings.Count(string(data), "\u0085") +
-			strings.Count(string(data), "\u2028") + strings.Count(string(data), "\u2029") + 1
-		for _, p := range problems.List {
-			if p.Pos.Line < 1 || p.Pos.Line > lines+1 || p.Pos.Column < 1 || p.Pos.Column > len(data)+2 {
-				t.Errorf("no place of the file: %v %s", p.Pos, p.Text)
-			}
-			if p.Text == "" || strings.ContainsAny(p.Text+p.Path, "\n\x00") || !utf8.ValidString(p.Text) {
-				t.Errorf("no text of one line: %q %q", p.Path, p.Text)
-			}
-		}
-		if problems.Err() != nil {
-			return
-		}
-		if c == nil || len(problems.List) > 0 {
-			t.Fatalf("no error and no config, or no error and problems: %v", problems)
-		}
-		for _, table := range c.Tables {
-			if len(table.Key) == 0 || c.TargetNamed(table.Target.Text) == nil {
-				t.Errorf("table %s has no key or no target", table.Text)
-			}
-			for _, m := range table.Events {
-				if c.SourceNamed(m.From.Text) == nil || len(m.Key) != len(table.Key) {
-					t.Errorf("%s has no source or no key", m.Path)
-				}
-				for _, a := range m.Set {
-					if a.Expr.Text == "" {
-						t.Errorf("%s has an empty expression", a.Column.Path)
-					}
-				}
-			}
+		for _, o := range []Options{testOptions(), unfinished()} {
+			parseAny(t, data, o)
 		}
 	})
+}
+
+func parseAny(t *testing.T, data []byte, o Options) {
+	t.Helper()
+	c, problems := Parse("f", data, o)
+	lines := strings.Count(string(data), "\n") + strings.Count(string(data), "\r") + strings.Count(string(data), "\u0085") +
+		strings.Count(string(data), "\u2028") + strings.Count(string(data), "\u2029") + 1
+	for _, p := range problems.List {
+		if p.Pos.Line < 1 || p.Pos.Line > lines+1 || p.Pos.Column < 1 || p.Pos.Column > len(data)+2 {
+			t.Errorf("no place of the file: %v %s", p.Pos, p.Text)
+		}
+		if p.Text == "" || strings.ContainsAny(p.Text+p.Path, "\n\x00") || !utf8.ValidString(p.Text) {
+			t.Errorf("no text of one line: %q %q", p.Path, p.Text)
+		}
+	}
+	if problems.Err() != nil {
+		return
+	}
+	if c == nil || len(problems.List) > 0 {
+		t.Fatalf("no error and no config, or no error and problems: %v", problems)
+	}
+	for _, table := range c.Tables {
+		refs, _ := references(table)
+		for _, r := range refs {
+			if r.Missing != "ensure" && (r.Missing != "wait" || r.For <= 0) {
+				t.Errorf("%s does neither ensure nor wait", r.Path)
+			}
+		}
+		if len(table.Key) == 0 || c.TargetNamed(table.Target.Text) == nil {
+			t.Errorf("table %s has no key or no target", table.Text)
+		}
+		for _, m := range table.Events {
+			if c.SourceNamed(m.From.Text) == nil || len(m.Key) != len(table.Key) {
+				t.Errorf("%s has no source or no key", m.Path)
+			}
+			if m.deletes() != "" && (table.OnDelete == nil || table.OnDelete.Rule == merge.DeleteNone) {
+				t.Errorf("%s deletes, and nothing says what that means", m.Path)
+			}
+			if m.Replaces != nil && (m.Each == nil || len(m.Replaces) == 0 || len(table.Group()) != len(m.Replaces)) {
+				t.Errorf("%s replaces no group", m.Path)
+			}
+			if m.Chain != nil && m.Chain.Previous == nil && m.Chain.Next == nil || m.Occupant != nil && m.Occupant.ID.Text == "" && !table.Chained() {
+				t.Errorf("%s has no identity", m.Path)
+			}
+			for _, a := range m.Set {
+				if a.Expr.Text == "" {
+					t.Errorf("%s has an empty expression", a.Column.Path)
+				}
+			}
+		}
+	}
 }

@@ -15,13 +15,24 @@ func mappingKeys() section[Mapping] {
 				read: func(v value, m *Mapping) { v.assignments(nil, &m.Key) }},
 			{name: "occupant", form: "a map", def: "none", doc: "The identity that the event is about, where several may hold one row in turn.",
 				read: func(v value, m *Mapping) {
-					m.Occupant = &Occupant{}
+					m.Occupant = &Occupant{Pos: v.where(), Path: v.path}
 					occupantKeys().read(v, m.Occupant)
 				}},
 			{name: "version", form: "an expression, or a list of them", def: "the event's time", doc: "What is newer: times and integers, compared from the left. `[position]` is the order of arrival.",
 				read: func(v value, m *Mapping) { v.exprs(&m.Version) }},
 			{name: "set", form: "columns and expressions", def: "nothing: the row is there", doc: "The columns' values. `\"*\": event` takes every column that is not named from a member of the same name. A bare `true`, `5` or `null` is that value.",
 				read: func(v value, m *Mapping) { v.assignments(&m.Rest, &m.Set) }},
+			{name: "delete", form: "`true`, or an expression", def: "none: the events write", unfinished: later(untilDelete), doc: "Which of the events delete the row: all, or those for which it is true, of which nothing is set. The table says `on_delete`. On a table with occupants the row goes if it is the one that holds it.",
+				read: func(v value, m *Mapping) { v.exprTo(&m.Delete) }},
+			{name: "each", form: "an expression", def: "none: one change", unfinished: later(""), doc: "A list, whose elements make a change each: in the other expressions `item` is the element and `index` its place, from 0. An absent list says nothing.",
+				read: func(v value, m *Mapping) { v.exprTo(&m.Each) }},
+			{name: "replaces", form: "columns and expressions", def: "none: rows that the list does not name stay", unfinished: later(""), doc: "The list is complete: rows that have these values in these columns of the key, are older, and are not in the list are deleted, as `on_delete` says. So an empty list deletes all of them. One mapping of a table may say so.",
+				read: func(v value, m *Mapping) { v.assignments(nil, &m.Replaces) }},
+			{name: "chain", form: "a map", def: "none", unfinished: later(""), doc: "Which identity took the place of which, where a thing gets a new one now and then. The identity is the table's key.",
+				read: func(v value, m *Mapping) {
+					m.Chain = &Chain{Pos: v.pos(), Path: v.path}
+					chainKeys().read(v, m.Chain)
+				}},
 			{name: "if_missing", form: "`insert`, `wait`, `skip`", def: "`insert`", doc: "What happens if the row is not there: it is inserted, or the event waits until somebody else inserts it, or it says nothing.",
 				read: func(v value, m *Mapping) {
 					switch s, _ := v.one("insert", "wait", "skip"); s {
@@ -33,11 +44,7 @@ func mappingKeys() section[Mapping] {
 				}},
 			{name: "clock", form: "a name", def: "the source", doc: "Whose clock the versions are read from. Mappings of one scope have to share a clock.",
 				read: func(v value, m *Mapping) { m.Clock, _ = v.name("the name of a clock") }},
-			{name: "delete", later: later("Until then leave deletes out with when:.")},
-			{name: "each", later: later("")},
-			{name: "replaces", later: later("")},
 			{name: "fetch", later: later("")},
-			{name: "chain", later: later("")},
 		},
 	}
 }
@@ -46,10 +53,22 @@ func occupantKeys() section[Occupant] {
 	return section[Occupant]{
 		path: "tables.<table>.events[].occupant", doc: "The row shows its newest occupant: the one with the greatest `since`, then the greatest `id`. An event about another occupant changes only what is remembered of that one.",
 		keys: []key[Occupant]{
-			{name: "id", form: "an expression", needed: "id: event.payload.uri", doc: "The occupant's identity.",
+			{name: "id", form: "an expression", def: "needed, but on tables with chains, where the key is the identity", doc: "The occupant's identity.",
 				read: func(v value, o *Occupant) { o.ID, _ = v.expr() }},
 			{name: "since", form: "an expression", def: "unknown: older than any known", doc: "Since when it holds the row, where the event knows it.",
 				read: func(v value, o *Occupant) { v.exprTo(&o.Since) }},
+		},
+	}
+}
+
+func chainKeys() section[Chain] {
+	return section[Chain]{
+		path: "tables.<table>.events[].chain", doc: "At least one of the two; null says nothing. The order in which links come does not matter. Without a column of rule `chain` a chain has one row: its key is the chain's first identity, and it shows the last one. With such a column every identity has its row, and the column shows the first identity.",
+		keys: []key[Chain]{
+			{name: "previous", form: "an expression", def: "unknown", doc: "The identity before the one of the key.",
+				read: func(v value, c *Chain) { v.exprTo(&c.Previous) }},
+			{name: "next", form: "an expression", def: "unknown", doc: "The identity after it.",
+				read: func(v value, c *Chain) { v.exprTo(&c.Next) }},
 		},
 	}
 }
@@ -61,7 +80,8 @@ func readEvents(v value, t *Table) {
 	}
 	for _, item := range items {
 		m := &Mapping{Pos: item.pos(), Path: item.path}
-		if mappingKeys().read(item, m) != nil {
+		if got := mappingKeys().read(item, m); got != nil {
+			checkMapping(item, m, got)
 			t.Events = append(t.Events, m)
 		}
 	}
@@ -83,5 +103,39 @@ func readTypes(v value, m *Mapping) {
 			m.Types = append(m.Types, n)
 		}
 		seen[n.Text] = true
+	}
+}
+
+// checkMapping checks that the keys of a mapping belong together.
+func checkMapping(v value, m *Mapping, got map[string]value) {
+	whole := m.Delete != nil && m.Delete.Text == "true"
+	if d, ok := got["delete"]; ok && m.Delete != nil && plain(d.node) {
+		switch d.node.ShortTag() {
+		case "!!bool":
+			if !whole {
+				d.fail("is false, so that nothing is ever deleted. Leave it out.")
+			}
+		case "!!int", "!!float", "!!null":
+			d.fail("is `%s`, but has to be true, or an expression that is true of the events that delete.", show(d.node.Value))
+		}
+	}
+	if set, ok := got["set"]; ok && whole {
+		set.failWhole("is never looked at: delete: true deletes the row with every event. Leave set out, or give delete an expression.")
+	}
+	if each, ok := got["replaces"]; ok {
+		_, has := got["each"]
+		switch {
+		case each.broken():
+		case len(m.Replaces) == 0:
+			each.fail("is empty; it has to name the columns of the key that all rows of the list have in common, as in {payment: event.id}.")
+			m.Replaces = nil
+		case !has && !v.l.unread[join(v.path, "each")]:
+			each.failWhole("needs each:, the list that is complete, for example each: event.lines")
+		case whole:
+			each.failWhole("says that the list is complete, and delete: true deletes what it names. Leave one of the two out.")
+		}
+	}
+	if c, ok := got["chain"]; ok && m.Chain.Previous == nil && m.Chain.Next == nil && !c.broken() {
+		c.fail("says nothing. Give previous:, next: or both, as in {previous: event.old_id}.")
 	}
 }

@@ -46,7 +46,8 @@ func (l *loader) crossReferences(c *Config, t *Table) {
 }
 
 // crossCycles refuses tables that are, over others, parents of themselves: none
-// of them could be written first.
+// of them could be written first. Rows of one table may have each other for
+// parents.
 func (l *loader) crossCycles(c *Config) {
 	const visiting, done = 1, 2
 	state := map[*Table]int{}
@@ -60,8 +61,11 @@ func (l *loader) crossCycles(c *Config) {
 			parent := c.TableNamed(r.Table.Text)
 			switch {
 			case parent == nil || state[parent] == done:
-			case parent == t:
+			case parent == t && !l.finished():
 				l.report(r.Table.Pos, r.Table.Path, "%s is its own parent, so no row could be written first. Leave the reference out.", t.Text)
+			case parent == t && len(r.Key) == 0 && slices.ContainsFunc(t.Key, func(k Column) bool { return k.References == r }):
+				l.report(r.Table.Pos, r.Table.Path, "this is the key of %s itself, so that each row would be its own parent. Leave the reference out.", t.Text)
+			case parent == t:
 			case state[parent] == visiting:
 				circle := append(slices.Clone(path[slices.Index(path, parent.Text):]), parent.Text)
 				l.report(r.Table.Pos, r.Table.Path, "the references %s make a circle, so no table could be written first. Leave one of them out.", strings.Join(circle, " → "))

@@ -38,8 +38,8 @@ func reference() []page {
 		configKeys().page(), journalKeys().page(),
 		sourceKeys().page(), verifyKeys().page(), secretKeys().page(),
 		targetKeys().page(),
-		tableKeys().page(), keyColumnKeys().page(), columnKeys().page(), mergeKeys().page(), referenceKeys().page(),
-		mappingKeys().page(), occupantKeys().page(),
+		tableKeys().page(), onDeleteKeys().page(), keyColumnKeys().page(), columnKeys().page(), mergeKeys().page(), referenceKeys().page(),
+		mappingKeys().page(), occupantKeys().page(), chainKeys().page(),
 		testKeys().page(), deliveryKeys().page(),
 	}
 }

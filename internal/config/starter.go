@@ -13,7 +13,10 @@ import (
 // targets.yaml, and of each preset <preset>.sources.yaml, <preset>.tables.yaml
 // and, where there is one, <preset>.tests.yaml.
 //
-//go:embed starter/*.yaml
+// Those in starter/unfinished take their place where keys that are not finished
+// may be used.
+//
+//go:embed starter/*.yaml starter/unfinished/*.yaml
 var starterFiles embed.FS
 
 // StarterPresets returns the presets that Starter knows, by name.
@@ -31,7 +34,9 @@ func StarterPresets() []string {
 // Starter returns a commented config to begin with: a source and an example
 // table for each preset. Without a preset it is that of http. The error says
 // which preset is not known.
-func Starter(presets []string) ([]byte, error) {
+func Starter(presets []string) ([]byte, error) { return starter(presets, finished) }
+
+func starter(presets []string, all bool) ([]byte, error) {
 	if len(presets) == 0 {
 		presets = []string{presetHTTP}
 	}
@@ -46,16 +51,16 @@ func Starter(presets []string) ([]byte, error) {
 		}
 	}
 	var out strings.Builder
-	out.WriteString(starterPart("head"))
+	out.WriteString(starterPart("head", all))
 	for _, kind := range []struct{ name, head string }{
 		{"sources", "sources:\n"},
 		{"targets", ""},
 		{"tables", "tables:\n"},
 		{"tests", "# Run by hookfold check --test: in every order, each event twice.\ntests:\n"},
 	} {
-		body := starterPart(kind.name)
+		body := starterPart(kind.name, all)
 		for _, n := range names {
-			body += starterPart(n + "." + kind.name)
+			body += starterPart(n+"."+kind.name, all)
 		}
 		if body != "" {
 			out.WriteString(kind.head + strings.TrimRight(body, "\n") + "\n\n")
@@ -65,7 +70,10 @@ func Starter(presets []string) ([]byte, error) {
 }
 
 // starterPart returns one of the files, "" if there is none.
-func starterPart(name string) string {
+func starterPart(name string, all bool) string {
+	if data, err := starterFiles.ReadFile("starter/unfinished/" + name + ".yaml"); err == nil && all {
+		return string(data)
+	}
 	data, err := starterFiles.ReadFile("starter/" + name + ".yaml")
 	if err != nil {
 		return "" // of a preset without tests; TestStarter looks for the others

@@ -10,11 +10,26 @@ func TestStarter(t *testing.T) {
 	if got := StarterPresets(); !slices.Equal(got, presets) {
 		t.Fatalf("starters of %v, presets %v", got, presets)
 	}
-	o := testOptions()
+	t.Run("now", func(t *testing.T) { checkStarter(t, testOptions(), finished) })
+	t.Run("unfinished", func(t *testing.T) { checkStarter(t, unfinished(), true) })
+	if twice, err := Starter([]string{"stripe", "stripe"}); err != nil || strings.Count(string(twice), "preset: stripe") != 1 {
+		t.Errorf("%s %v", twice, err)
+	}
+	if _, err := Starter([]string{"calendy"}); err == nil || err.Error() != "calendy is not a preset. Did you mean calendly?" {
+		t.Error(err)
+	}
+	data, err := Starter([]string{"calendly", "http"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "testdata/starter.txt", string(data))
+}
+
+func checkStarter(t *testing.T, o Options, all bool) {
 	o.Env = func(name string) (string, bool) { return "value of " + name, true }
 	load := func(names ...string) *Config {
 		t.Helper()
-		data, err := Starter(names)
+		data, err := starter(names, all)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,15 +51,9 @@ func TestStarter(t *testing.T) {
 	if c := load(); c.Sources[0].Preset.Text != "http" {
 		t.Error("without a preset it is not http")
 	}
-	if twice, err := Starter([]string{"stripe", "stripe"}); err != nil || strings.Count(string(twice), "preset: stripe") != 1 {
-		t.Errorf("%s %v", twice, err)
+	for _, p := range []string{"hasura", "supabase"} {
+		if c := load(p); all != (c.Tables[0].OnDelete != nil) {
+			t.Errorf("%s: deletes: %v", p, c.Tables[0].OnDelete)
+		}
 	}
-	if _, err := Starter([]string{"calendy"}); err == nil || err.Error() != "calendy is not a preset. Did you mean calendly?" {
-		t.Error(err)
-	}
-	data, err := Starter([]string{"calendly", "http"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "testdata/starter.txt", string(data))
 }

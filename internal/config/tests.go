@@ -256,10 +256,20 @@ func (l *loader) crossTests(c *Config) {
 				l.report(e.Table.Pos, e.Table.Path, "is not a table of this config.%s", didYouMean(e.Table.Text, namesOf(c.Tables)))
 				continue
 			}
-			if l.reportedAt(table.Path+".key") || l.reportedAt(table.Path+".columns") {
+			if l.reportedAt(table.Path+".key") || l.reportedAt(table.Path+".columns") || l.unsure(table.Path+".on_delete") {
 				continue
 			}
 			names := columnNames(table.Key, table.Columns)
+			if d := table.OnDelete; d != nil {
+				for _, s := range d.Set {
+					if s.Flag {
+						names = append(names, s.Column.Text)
+					}
+				}
+				if table.marks() {
+					names = append(names, deletedAt)
+				}
+			}
 			for _, row := range e.Rows {
 				for _, x := range row {
 					if !slices.Contains(names, x.Column.Text) {

@@ -16,6 +16,7 @@ const (
 	defaultKeep        = 30 * 24 * time.Hour
 	defaultMaxAhead    = 24 * time.Hour
 	defaultMaxBody     = 5 << 20
+	defaultWait        = 24 * time.Hour
 	maxMaxBody         = 64 << 20
 	defaultConnections = 4
 	// nameLength is the most bytes of a name, as in PostgreSQL.
