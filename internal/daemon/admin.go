@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"time"
+
+	"github.com/hookfold/hookfold/journal"
 )
 
 // adminHandler serves health and metrics.
@@ -54,10 +56,13 @@ type Readiness struct {
 	Targets   []TargetHealth `json:"targets"`
 }
 
-// JournalHealth tells how the journal is.
+// JournalHealth tells how the journal is, and how many events in it wait or are
+// dead.
 type JournalHealth struct {
-	OK    bool   `json:"ok"`
-	Error string `json:"error,omitempty"`
+	OK      bool   `json:"ok"`
+	Error   string `json:"error,omitempty"`
+	Waiting int64  `json:"waiting"`
+	Dead    int64  `json:"dead"`
 }
 
 // TargetHealth tells how a target is.
@@ -81,6 +86,11 @@ func (d *Daemon) readiness(ctx context.Context) Readiness {
 		out.Journal.OK = true
 	}
 	out.Ready = out.Listening && out.Journal.OK
+	if stats, err := d.journal.Stats(ctx); err == nil {
+		out.Journal.Waiting, out.Journal.Dead = stats.Waiting, stats.Dead
+	} else if out.Journal.Error == "" {
+		out.Journal.Error = err.Error()
+	}
 	for _, r := range d.runners {
 		h := r.Health()
 		t := TargetHealth{Name: r.Target(), Up: h.Up, Error: h.Error, Since: at(h.Since)}
@@ -102,7 +112,8 @@ func at(t time.Time) *time.Time {
 	return &t
 }
 
-// measure adds the gauges that are read when the metrics are.
+// measure adds the gauges that are read when the metrics are; -1 is one that
+// cannot be read.
 func (d *Daemon) measure() {
 	for _, r := range d.runners {
 		labels := map[string]string{"target": r.Target()}
@@ -118,6 +129,23 @@ func (d *Daemon) measure() {
 				return 1
 			}
 			return 0
+		})
+	}
+	for name, x := range map[string]struct {
+		help string
+		of   func(journal.Stats) int64
+	}{
+		"waiting_events":     {"Events that wait.", func(s journal.Stats) int64 { return s.Waiting }},
+		"dead_events":        {"Events that cannot land without a person.", func(s journal.Stats) int64 { return s.Dead }},
+		"journal_deliveries": {"Deliveries in the journal.", func(s journal.Stats) int64 { return s.Deliveries }},
+		"journal_bytes":      {"Size of the journal in bytes.", func(s journal.Stats) int64 { return s.Bytes }},
+	} {
+		d.metrics.Gauge(name, x.help, nil, func() float64 {
+			s, err := d.journal.Stats(context.Background())
+			if err != nil {
+				return -1
+			}
+			return float64(x.of(s))
 		})
 	}
 	d.metrics.Gauge("journal_healthy", "1 while the journal takes deliveries.", nil, func() float64 {

@@ -470,8 +470,12 @@ func TestAdmin(t *testing.T) {
 	r.start()
 	r.migrate()
 	r.mustPost(payment(1, 1))
+	r.mustPost(`{"id":`)
 	r.drain()
-	if status, body := r.admin("/metrics"); status != 200 || !strings.Contains(body, `hookfold_requests_total{source="shop",status="200"} 1`) ||
+	if status, body := r.admin("/readyz"); status != 200 || !strings.Contains(body, `"dead":1`) {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, body := r.admin("/metrics"); status != 200 || !strings.Contains(body, `hookfold_requests_total{source="shop",status="200"} 2`) || !strings.Contains(body, "hookfold_dead_events 1") ||
 		!strings.Contains(body, `hookfold_events_total{state="settled",target="db"} 1`) || !strings.Contains(body, `hookfold_pending_deliveries{target="db"} 0`) {
 		t.Errorf("%d %s", status, body)
 	}

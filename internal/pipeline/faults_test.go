@@ -99,6 +99,7 @@ func TestAJournalThatFailsForAWhileLosesNothing(t *testing.T) {
 		if n := len(r.entries("")); n != 0 {
 			t.Errorf("%d entries left", n)
 		}
+		r.stop()
 		for _, what := range []string{"next", "due", "done", "first receipts", "retry"} {
 			if s.times[what] < 3 {
 				t.Errorf("%s was called %d times", what, s.times[what])
@@ -107,7 +108,6 @@ func TestAJournalThatFailsForAWhileLosesNothing(t *testing.T) {
 		if !strings.Contains(r.log.String(), "cannot record what became of a batch: done by the test") {
 			t.Error("the log does not tell")
 		}
-		r.stop()
 	})
 }
 
@@ -252,13 +252,13 @@ func TestEventsThatWakeEachOtherDoNotSpin(t *testing.T) {
 		r.send(`{"id":"x","value":"1","also":"q"}`, `{"id":"y","value":"1","also":"p"}`)
 		r.start()
 		time.Sleep(time.Minute)
+		r.stop()
 		if r.sink.tries < 60 || r.sink.tries > 60*5*4 {
 			t.Errorf("%d tries in a minute", r.sink.tries)
 		}
 		if n := len(r.entries(journal.Waiting)); n != 2 {
 			t.Errorf("%d wait", n)
 		}
-		r.stop()
 	})
 }
 
