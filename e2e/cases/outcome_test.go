@@ -37,6 +37,27 @@ func (o *outcome) compareRows(t testing.TB, p *mapping.Plan, url string) (string
 	return strings.Join(out, "\n"), nil
 }
 
+// same prints the rows that must be the same in every order.
+func (o *outcome) same(p *mapping.Plan, url string, t testing.TB) (string, error) {
+	db, err := witness.Open(url)
+	if err != nil {
+		return "", err
+	}
+	defer db.Close()
+	var out []string
+	for table, columns := range o.Same {
+		rows, err := readRows(t, db, p.Table(table).Table.Name, columns, nil)
+		if err != nil {
+			return "", err
+		}
+		for _, r := range rows {
+			out = append(out, fmt.Sprint(table, r))
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, "\n"), nil
+}
+
 func compareTable(t testing.TB, p *mapping.Plan, db *witness.DB, name string, want []map[string]yaml.Node) (string, error) {
 	types := map[string]merge.Type{}
 	if table := p.Table(name); table != nil {
@@ -65,12 +86,12 @@ func compareTable(t testing.TB, p *mapping.Plan, db *witness.DB, name string, wa
 	for _, row := range want {
 		i := slices.IndexFunc(left, func(r map[string]string) bool { return matches(r, row, types) })
 		if i < 0 {
-			return fmt.Sprintf("no row %s; there are %v", show(row), have), nil
+			return fmt.Sprintf("no row %s; there are %.2000v", show(row), fmt.Sprint(have)), nil
 		}
 		left = slices.Delete(left, i, i+1)
 	}
 	if len(left) > 0 {
-		return fmt.Sprintf("rows that must not be there: %v", left), nil
+		return fmt.Sprintf("rows that must not be there: %.2000v", fmt.Sprint(left)), nil
 	}
 	return "", nil
 }

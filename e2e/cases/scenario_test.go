@@ -37,6 +37,8 @@ type plan struct {
 	// copies of the case: Vary is the text that is another one in each.
 	Parallel int
 	Vary     string
+	// Restart stops and starts the server between arrivals.
+	Restart bool
 	// Window is how long the rows may take after the last arrival; default 20 s.
 	Window time.Duration
 }
@@ -72,6 +74,8 @@ type arrival struct {
 type outcome struct {
 	// Rows are the rows of tables: exactly these, with the columns that matter.
 	Rows map[string][]map[string]yaml.Node
+	// Same are tables, with columns, that must have the same rows in every order.
+	Same map[string][]string
 	// Waiting and Dead are parts of the reasons of the events that are so; there
 	// is an entry per event, in any order, and none that is not listed.
 	Waiting, Dead []string

@@ -1,0 +1,121 @@
+package cases
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// pending lists the scenarios that need a feature which is not there yet: the
+// config says so, and the test holds it to that. A case stands for all its
+// variants; one that the config accepts has to be taken off the list.
+var pending = map[string]string{}
+
+// knownFaults lists scenarios that fail because something is wrong with
+// Hookfold. It has to be empty in the end.
+var knownFaults = map[string]string{
+	"C09/no-rule-for-ties":   "ties are counted only where both events meet in one batch",
+	"C38/digits-without-end": "a JSON number like 1E100000 takes 100 kB of digits in jsonb: nothing bounds what a body of such numbers becomes",
+}
+
+// coded are the cases, or variants, that are Go functions.
+var coded = map[string]func(t *testing.T, s *scenario, on engine){}
+
+// TestCases runs every scenario on every engine that it is about.
+// HOOKFOLD_SEED repeats a run.
+func TestCases(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	if n, err := strconv.ParseUint(os.Getenv("HOOKFOLD_SEED"), 10, 64); err == nil {
+		seed = n
+	}
+	t.Logf("HOOKFOLD_SEED=%d", seed)
+	known := map[string]bool{}
+	for _, variants := range all(t) {
+		for _, s := range variants {
+			known[s.name()] = true
+		}
+		t.Run(variants[0].id, func(t *testing.T) {
+			if coded[variants[0].id] == nil { // those watch the time
+				t.Parallel()
+			}
+			for _, s := range variants {
+				name := s.variant
+				if name == "" {
+					name = "case"
+				}
+				t.Run(name, func(t *testing.T) { runOn(t, s, seed) })
+			}
+		})
+	}
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(pending)), slices.Collect(maps.Keys(knownFaults)), slices.Collect(maps.Keys(coded))) {
+		if !known[name] {
+			t.Errorf("%s is listed, but there is no such scenario", name)
+		}
+	}
+}
+
+func runOn(t *testing.T, s *scenario, seed uint64) {
+	if need := s.needs(); need != "" {
+		if err := s.refused(); err != nil {
+			t.Errorf("%s is said to need %s: %v", s.name(), need, err)
+		}
+		return
+	}
+	for _, on := range engines {
+		if !s.about(on.name) {
+			continue
+		}
+		t.Run(on.name, func(t *testing.T) {
+			if run := coded[s.name()]; run != nil {
+				run(t, s, on)
+				return
+			}
+			err := s.run(t, on, seed)
+			fault, known := knownFaults[s.name()]
+			switch {
+			case err != nil && known:
+				t.Logf("known fault: %s", fault)
+			case err != nil:
+				t.Error(err)
+			case known:
+				t.Errorf("%s passes: take it off knownFaults", s.name())
+			}
+		})
+	}
+}
+
+// needs tells which feature a scenario waits for, "" if none.
+func (s *scenario) needs() string {
+	if need, ok := pending[s.name()]; ok {
+		return need
+	}
+	if need, ok := pending[s.id]; ok {
+		return need
+	}
+	if len(s.Engines) > 0 && !slices.ContainsFunc(engines, func(e engine) bool { return s.about(e.name) }) {
+		return strings.Join(s.Engines, ", ")
+	}
+	return ""
+}
+
+// refused makes sure that a config of a later version is refused with these
+// words, and with nothing else.
+func (s *scenario) refused() error {
+	url := "sqlite:rows.db"
+	if len(s.Engines) > 0 && later[s.Engines[0]] != "" {
+		url = later[s.Engines[0]] + "user@127.0.0.1/hookfold"
+	}
+	_, err := compile(fmt.Sprintf(head, "journal.db", url) + s.config)
+	if err == nil {
+		return fmt.Errorf("its config is accepted: take it off the list")
+	}
+	if !strings.Contains(err.Error(), "in this version of Hookfold") && !strings.Contains(err.Error(), "by this version of Hookfold") {
+		return fmt.Errorf("its config is refused for another reason:\n%w", err)
+	}
+	return nil
+}
