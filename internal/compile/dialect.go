@@ -104,6 +104,18 @@ type Required struct {
 // is missing is a *MissingError. records is the live schema of the occupants'
 // table, and only needed for a table with occupants.
 func Compile(d Dialect, t *sink.Table, live, records *sink.Live) (*Statements, error) {
+	return compileWith(d.impl(), t, live, records)
+}
+
+// CompileJSON makes the same statements for PostgreSQL, but with their rows
+// taken from what the expression rows names: a JSON list with an object per row,
+// in it a text for each parameter, by its name, that is not NULL. They take no
+// other parameter, so they can stand in a function.
+func CompileJSON(t *sink.Table, live, records *sink.Live, rows string) (*Statements, error) {
+	return compileWith(postgres{rows: rows}, t, live, records)
+}
+
+func compileWith(x dialect, t *sink.Table, live, records *sink.Live) (*Statements, error) {
 	if !t.Local() {
 		return nil, fmt.Errorf("table %s: deletes, complete lists, chains and counters cannot be decided by one row, and so have no statements of this kind", t.Name)
 	}
@@ -112,7 +124,6 @@ func Compile(d Dialect, t *sink.Table, live, records *sink.Live) (*Statements, e
 		return nil, err
 	}
 	s := &Statements{Required: required(t, r, live)}
-	x := d.impl()
 	if r.beside {
 		s.Beside = compileBeside(x, t, r)
 		s.Lock = r.lock(x)

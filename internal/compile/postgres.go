@@ -10,7 +10,11 @@ import (
 )
 
 // postgres writes PostgreSQL 13 and later.
-type postgres struct{}
+type postgres struct {
+	// rows is the expression of a JSON list of objects from which statements
+	// take their rows; "" is arrays as parameters.
+	rows string
+}
 
 var lengthForm = regexp.MustCompile(`^(character varying|character|bpchar)(\(\d+\))?`)
 
@@ -106,13 +110,33 @@ func (postgres) dflt(f field) string {
 	return fmt.Sprintf("cast(%s as %s)", f.Live.Default, castType(f.Live))
 }
 
-func (postgres) from(params []Param) string {
-	var arrays, names []string
-	for i, p := range params {
+func (d postgres) from(params []Param) string {
+	if d.rows != "" {
+		return "json_to_recordset(" + d.rows + ") as v (" + list("%s text", paramNames(params)) + ")"
+	}
+	var arrays []string
+	for i := range params {
 		arrays = append(arrays, fmt.Sprintf("$%d::text[]", i+1))
+	}
+	return fmt.Sprintf("unnest(%s) as v (%s)", strings.Join(arrays, ", "), strings.Join(paramNames(params), ", "))
+}
+
+// ordered is from with the places of the rows, from 1, as v.hookfold_n.
+func (d postgres) ordered(params []Param) string {
+	names := strings.Join(append(paramNames(params), "hookfold_n"), ", ")
+	if d.rows != "" {
+		return "rows from (json_to_recordset(" + d.rows + ") as (" + list("%s text", paramNames(params)) + ")) with ordinality as v (" + names + ")"
+	}
+	unnest, _, _ := strings.Cut(d.from(params), " as v (")
+	return unnest + " with ordinality as v (" + names + ")"
+}
+
+func paramNames(params []Param) []string {
+	var names []string
+	for _, p := range params {
 		names = append(names, Quote(p.Name))
 	}
-	return fmt.Sprintf("unnest(%s) as v (%s)", strings.Join(arrays, ", "), strings.Join(names, ", "))
+	return names
 }
 
 func (postgres) convert(expr string, from, to field) string {
@@ -132,17 +156,13 @@ func (d postgres) excluded(exprs []string, params []Param) string {
 }
 
 func (d postgres) lock(table, on string, firsts []string, params []Param) string {
-	from := strings.Replace(d.from(params), " as v (", " with ordinality as v (", 1)
-	from = strings.TrimSuffix(from, ")") + ", hookfold_n)"
 	return fmt.Sprintf("select v.hookfold_n, array[%s]::bool[]\nfrom %s\njoin %s as t on %s\norder by v.hookfold_n\nfor no key update of t",
-		strings.Join(firsts, ", "), from, table, on)
+		strings.Join(firsts, ", "), d.ordered(params), table, on)
 }
 
 func (d postgres) records(p *projection) string {
-	from := strings.Replace(d.from(p.params), " as v (", " with ordinality as v (", 1)
-	from = strings.TrimSuffix(from, ")") + ", hookfold_n)"
 	return fmt.Sprintf("select distinct on (%s) v.hookfold_n, %s\n    from %s\n    join %s as o on %s\n    order by %[1]s, coalesce(o.%[6]s, '') collate \"C\" desc, o.%[7]s collate \"C\" desc",
-		strings.Join(p.keys, ", "), strings.Join(p.exprs, ", "), from, p.table, strings.Join(p.on, " and "), SinceColumn, OccupantColumn)
+		strings.Join(p.keys, ", "), strings.Join(p.exprs, ", "), d.ordered(p.params), p.table, strings.Join(p.on, " and "), SinceColumn, OccupantColumn)
 }
 
 func (postgres) inOrder() string { return "\norder by p.hookfold_n" }

@@ -75,9 +75,7 @@ func Read(d Dialect, t *sink.Table, live *sink.Live) (*Reading, error) {
 }
 
 func (d postgres) byKey(columns, table, on string, params []Param) string {
-	from := strings.Replace(d.from(params), " as v (", " with ordinality as v (", 1)
-	from = strings.TrimSuffix(from, ")") + ", hookfold_n)"
-	return fmt.Sprintf("select v.hookfold_n, %s\nfrom %s\njoin %s as t on %s", columns, from, table, on)
+	return fmt.Sprintf("select v.hookfold_n, %s\nfrom %s\njoin %s as t on %s", columns, d.ordered(params), table, on)
 }
 
 func (sqlite) byKey(columns, table, on string, _ []Param) string {

@@ -1,0 +1,58 @@
+package compile
+
+import (
+	_ "embed"
+	"strings"
+)
+
+// The queries that tell a live table of PostgreSQL; $1 is its oid, but for
+// PostgresTable the table's name in quotes.
+const (
+	// PostgresTable gives the oid, the kind of relation, and whether a trigger
+	// runs before an insert. A name that holds no schema is looked up along the
+	// search path.
+	PostgresTable = `select c.oid, c.relkind::text, exists (
+    select from pg_catalog.pg_trigger g
+    where g.tgrelid = c.oid and not g.tgisinternal and g.tgenabled <> 'D' and g.tgtype & 7 = 7)
+from pg_catalog.pg_class c
+where c.oid = pg_catalog.to_regclass($1)`
+
+	// PostgresUniques gives the unique indexes that can decide a conflict:
+	// partial ones, those on expressions and those that are checked later cannot.
+	PostgresUniques = `select i.indexrelid::regclass::text, array(
+    select a.attname::text
+    from pg_catalog.unnest(i.indkey::int2[]) with ordinality as k (n, at)
+    join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.n
+    where k.at <= i.indnkeyatts
+    order by k.at)
+from pg_catalog.pg_index i
+where i.indrelid = $1::oid and i.indisunique and i.indisvalid and i.indimmediate and i.indpred is null and i.indexprs is null
+order by not i.indisprimary, 1`
+)
+
+// PostgresColumns gives the columns, in order: name, type, type behind a domain,
+// its internal name, length, precision, scale, labels, not null, default,
+// generated, collation.
+//
+//go:embed postgres_columns.sql
+var PostgresColumns string
+
+// PostgresName writes the name of a table for PostgresTable.
+func PostgresName(table string) string {
+	parts := SplitTable(table)
+	for i, s := range parts {
+		parts[i] = `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+	}
+	return strings.Join(parts, ".")
+}
+
+// PostgresReadOnly says per kind of relation why rows cannot be written.
+var PostgresReadOnly = map[string]string{
+	"v": "it is a view; name the table behind it",
+	"m": "it is a materialized view",
+	"f": "it is a foreign table, which cannot decide conflicts",
+	"S": "it is a sequence", "c": "it is a type", "i": "it is an index",
+}
+
+// PostgresBits says the size of the integer types by their internal names.
+var PostgresBits = map[string]int{"int2": 16, "int4": 32, "int8": 64}
