@@ -33,7 +33,7 @@ var engines = map[string]func(testing.TB) string{
 //
 //	hookfold ARGS           runs the program; the config's DATABASE_URL is an empty database
 //	serve [ARGS]            starts hookfold serve and waits until it is ready
-//	stop, kill              end it with SIGTERM and status 0, or with SIGKILL
+//	halt, crash             end it with SIGTERM and status 0, or with SIGKILL
 //	request METHOD PATH [FILE] [HEADER...]   sends a request to it and prints the status and body
 //	rows FILE               waits until the tables of hookfold.yaml are as in FILE
 //	sql STATEMENT           runs a statement on the database
@@ -67,7 +67,7 @@ func TestScripts(t *testing.T) {
 					return false, fmt.Errorf("unknown condition %s", c)
 				},
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
-					"serve": scriptServe, "stop": scriptStop, "kill": scriptKill,
+					"serve": scriptServe, "halt": scriptHalt, "crash": scriptCrash,
 					"request": scriptRequest, "rows": scriptRows, "sql": scriptSQL, "log": scriptLog, "grow": scriptGrow, "table": scriptTable, "eventually": scriptEventually,
 				},
 			})
@@ -85,7 +85,7 @@ func serverOf(ts *testscript.TestScript) *running { return ts.Value(serverKey).(
 
 func scriptServe(ts *testscript.TestScript, neg bool, args []string) {
 	env := os.Environ()
-	for _, name := range []string{"DATABASE_URL", "SECRET", "CALENDLY_SIGNING_KEY"} {
+	for _, name := range []string{"DATABASE_URL", "SECRET", "CALENDLY_SIGNING_KEY", "JOURNAL"} {
 		env = append(env, name+"="+ts.Getenv(name))
 	}
 	s, err := serve(ts.MkAbs("."), env, args...)
@@ -103,11 +103,11 @@ func scriptServe(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("ADMIN", s.Admin)
 }
 
-func scriptStop(ts *testscript.TestScript, _ bool, _ []string) {
+func scriptHalt(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(serverOf(ts).stop())
 }
 
-func scriptKill(ts *testscript.TestScript, _ bool, _ []string) { serverOf(ts).kill() }
+func scriptCrash(ts *testscript.TestScript, _ bool, _ []string) { serverOf(ts).kill() }
 
 func scriptLog(ts *testscript.TestScript, _ bool, _ []string) {
 	fmt.Fprint(ts.Stdout(), serverOf(ts).log.String())
