@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hookfold/hookfold/event"
 )
@@ -49,6 +50,23 @@ type Parent struct {
 	Table *Table
 	Key   Key
 	Wait  bool
+	// For is how long the change waits before it is given up; 0 if it does not
+	// wait.
+	For time.Duration
+}
+
+// Stub is what a change says about a parent that it does not wait for: that the
+// row exists, since the change's own version. A delete of the parent that is
+// newer beats it, as it would beat a write.
+func Stub(p Parent, child *Change) *Change {
+	c := &Change{
+		Table: p.Table, From: child.From, Mapping: child.Mapping, Key: p.Key,
+		Version: child.Version, Cells: make([]Cell, len(p.Table.Columns)),
+	}
+	if p.Table.Chained {
+		c.Occupant = &Occupant{ID: string(p.Key)}
+	}
+	return c
 }
 
 // Occupant is the identity a change is about.
