@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hookfold/hookfold/internal/check"
 	"github.com/hookfold/hookfold/internal/config"
@@ -21,10 +22,15 @@ func (a *app) read() (*mapping.Plan, *check.Report) {
 	if cfg == nil {
 		return nil, &check.Report{Problems: problems}
 	}
-	plan, more := mapping.Compile(cfg)
-	problems.List = append(problems.List, more.List...)
+	plan, compiled := mapping.Compile(cfg)
 	report := check.Run(plan)
-	report.Problems.List = append(report.Problems.List, problems.List...)
+	found := slices.Clone(problems.List)
+	for _, more := range slices.Concat(compiled.List, report.Problems.List) {
+		if more.Path == "" || !problems.Touches(more.Path) { // else its cause is reported already
+			found = append(found, more)
+		}
+	}
+	report.Problems.List = found
 	report.Problems.Sort()
 	return plan, report
 }
