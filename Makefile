@@ -46,7 +46,7 @@ e2e: ## The scenarios and examples only
 
 .PHONY: golden
 golden: ## Rewrite expected outputs; read the difference before you commit it
-	HOOKFOLD_UPDATE=1 $(GO) test ./internal/compile ./internal/cli ./e2e
+	$(GO) test ./internal/compile ./internal/config ./e2e ./e2e/cases -update
 
 FUZZTIME ?= 20s
 .PHONY: fuzz-short

@@ -75,10 +75,10 @@ func lookup(env []string) func(string) (string, bool) {
 	return func(name string) (string, bool) { v, ok := values[name]; return v, ok }
 }
 
-// compareFile compares with a file that HOOKFOLD_UPDATE rewrites.
+// compareFile compares with a file that -update rewrites.
 func compareFile(t *testing.T, path, have string) {
 	t.Helper()
-	if os.Getenv("HOOKFOLD_UPDATE") != "" {
+	if *update {
 		if err := os.WriteFile(path, []byte(have), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -88,6 +88,6 @@ func compareFile(t *testing.T, path, have string) {
 		t.Fatal(err)
 	}
 	if have != string(want) {
-		t.Errorf("%s differs (HOOKFOLD_UPDATE=1 rewrites it). have:\n%s\nwant:\n%s", path, have, want)
+		t.Errorf("%s differs (-update rewrites it). have:\n%s\nwant:\n%s", path, have, want)
 	}
 }

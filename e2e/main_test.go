@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -8,6 +9,8 @@ import (
 
 	"github.com/hookfold/hookfold/internal/cli"
 )
+
+var update = flag.Bool("update", false, "rewrite the rows of the examples")
 
 func TestMain(m *testing.M) {
 	testscript.Main(cleaning{m}, map[string]func(){

@@ -45,7 +45,7 @@ func TestScripts(t *testing.T) {
 	for name, database := range engines {
 		t.Run(name, func(t *testing.T) {
 			testscript.Run(t, testscript.Params{
-				Dir: "testdata", UpdateScripts: os.Getenv("HOOKFOLD_UPDATE") != "",
+				Dir: "testdata", UpdateScripts: *update,
 				RequireUniqueNames: true, Deadline: time.Now().Add(2 * time.Minute),
 				Setup: func(e *testscript.Env) error {
 					tb := e.T().(testing.TB)
@@ -153,7 +153,7 @@ func scriptRows(ts *testscript.TestScript, _ bool, args []string) {
 	if err == nil {
 		return
 	}
-	if os.Getenv("HOOKFOLD_UPDATE") != "" {
+	if *update {
 		fmt.Fprint(ts.Stdout(), have)
 	}
 	ts.Fatalf("%v\nhave:\n%s\nwant:\n%s", err, have, want)

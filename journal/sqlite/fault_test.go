@@ -271,11 +271,11 @@ func TestRandomFaults(t *testing.T) {
 			}
 			return 0
 		})
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // the load goes on over the bad disk
 		disk.fail(nil)
 		waitHealthy(t, j)
 	}
-	time.Sleep(50 * time.Millisecond)
+	time.Sleep(50 * time.Millisecond) // and over the good one
 	stop()
 	wg.Wait()
 	t.Log(attempts, len(settled), "settled")
