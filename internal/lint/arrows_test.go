@@ -13,7 +13,7 @@ var levels = [][]string{
 	{"source", "merge", "internal/expr"},
 	{"converge", "merge/mergetest", "journal", "sink", "internal/config", "internal/expr", "internal/ndjson", "internal/calm"},
 	{"journal/sqlite", "internal/compile", "internal/mapping", "internal/testdb", "journal/journaltest", "sink/sinktest", "internal/witness"},
-	{"internal/check", "sink/sqlsink", "internal/ingest", "internal/pipeline"},
+	{"internal/check", "sink/sqlsink", "sink/hasura", "sink/hasura/hasuratest", "internal/ingest", "internal/pipeline"},
 	{"internal/metrics"},
 	{"internal/daemon"},
 	{"internal/demo", "examples"},
