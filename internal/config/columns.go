@@ -23,7 +23,7 @@ func columnKeys() section[Column] {
 				doc:  "How two values of the column become one. `latest`: the one of the newer version. `first`: of the older. `max`, `min`: by value. `ladder`: the higher rung. `union`: both lists' elements, each once, sorted. `sum`: what the events set, added up, each event once. `count`: the events that set anything but `false` or null. `chain`: the first identity of the key's chain; no mapping sets it. `touch`: the time of the last write that changed a value; no mapping sets it.",
 				read: readMerge},
 			{name: "unknown", form: "`ignore`, `dead`", def: "`dead`", doc: "What a value does that is no rung of the ladder: it says nothing, or its event is dead.", read: readUnknown},
-			{name: "scope", form: "a name, or `key`", def: "`row`", doc: "Columns of one scope share a version, which is stored as `<scope>_version`; a mapping sets all of them or none. `key`, on tables with occupants: the column belongs to the row itself, whoever holds it.", read: readScope},
+			{name: "scope", form: "a name, or `key`", def: "`row`", doc: "Columns of one scope share a version, which is stored as `<scope>_version`; a mapping sets all of them or none. `key`, on tables with occupants: the column belongs to the row itself, whoever holds it, as those of `sum` and `count` have to.", read: readScope},
 		}, referencesKeys()...),
 	}
 }

@@ -23,7 +23,7 @@ func (l *loader) cross(c *Config) {
 			l.crossMapping(c, t, m)
 		}
 		l.crossReferences(c, t)
-		l.crossLists(c, t)
+		l.crossLists(t)
 		l.crossChains(t)
 		l.crossCounters(c, t)
 		l.crossDeletes(c, t)
@@ -123,7 +123,7 @@ func (l *loader) crossColumns(t *Table) {
 			l.report(c.Scope.Pos, c.Scope.Path, "key is the scope of what belongs to a row whoever occupies it, and no mapping of %s has an occupant. Leave it out.", t.Text)
 		}
 	}
-	if t.Beside {
+	if t.Beside || l.unsure(t.Path+".keep_versions") {
 		return // what Hookfold keeps is in a table of its own
 	}
 	ours := ownColumns(t)

@@ -221,7 +221,7 @@ func (l *loader) crossShown(t *Table, s *Shown) {
 		return
 	default:
 		s.Flag = true
-		if why, ok := ownColumns(t)[strings.ToLower(s.Column.Text)]; ok && !t.Beside {
+		if why, ok := ownColumns(t)[strings.ToLower(s.Column.Text)]; ok && !t.Beside && !l.unsure(t.Path+".keep_versions") {
 			wrong("%s", ownColumn(why))
 			return
 		}

@@ -55,6 +55,7 @@ func TestDeletesAreRead(t *testing.T) {
 		"line": {Rule: merge.DeleteRemove}, "cart": {Rule: merge.DeleteRemove},
 		"booking": {Rule: merge.DeleteSet, Set: []Shown{shown("cancelled", merge.Bool, "true", true)}},
 		"meeting": nil,
+		"beside":  {Rule: merge.DeleteSet, Set: []Shown{shown("row_version", merge.Int, "-1", true)}},
 		"seat":    {Rule: merge.DeleteMark},
 	}
 	got := map[string]*OnDelete{}
@@ -90,7 +91,7 @@ func TestListsAndChainsAreRead(t *testing.T) {
 		t.Errorf("%s %s", d, m.Each.Text)
 	}
 	type kind struct{ Chained, Occupied, Replaced bool }
-	want := map[string]kind{"user": {}, "order": {}, "line": {Replaced: true}, "cart": {}, "booking": {Chained: true, Occupied: true}, "meeting": {}, "seat": {Occupied: true}}
+	want := map[string]kind{"user": {}, "order": {}, "line": {Replaced: true}, "cart": {}, "beside": {}, "booking": {Chained: true, Occupied: true}, "meeting": {}, "seat": {Occupied: true}}
 	got := map[string]kind{}
 	for _, x := range c.Tables {
 		got[x.Text] = kind{x.Chained(), x.Occupied(), x.Group() != nil}

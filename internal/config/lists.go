@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -9,7 +10,7 @@ import (
 )
 
 // crossLists checks what mappings say is complete.
-func (l *loader) crossLists(c *Config, t *Table) {
+func (l *loader) crossLists(t *Table) {
 	var first *Mapping
 	for _, m := range t.Events {
 		switch {
@@ -18,7 +19,7 @@ func (l *loader) crossLists(c *Config, t *Table) {
 			l.report(m.Replaces[0].Column.Pos, m.Path+".replaces", "the mapping on line %d replaces rows of %s already, and two lists could not both be complete. Put them into one mapping: type: takes a list, and each: a condition.", first.Pos.Line, t.Text)
 		default:
 			first = m
-			l.crossReplaces(c, t, m)
+			l.crossReplaces(t, m)
 		}
 	}
 }
@@ -26,7 +27,7 @@ func (l *loader) crossLists(c *Config, t *Table) {
 // crossReplaces checks that the rows of a list are told apart from those of any
 // other by their key: else a row that no list names any more could come back
 // under another parent.
-func (l *loader) crossReplaces(c *Config, t *Table, m *Mapping) {
+func (l *loader) crossReplaces(t *Table, m *Mapping) {
 	if l.reportedAt(t.Path+".key") || len(t.Key) == 0 {
 		return
 	}
@@ -42,25 +43,33 @@ func (l *loader) crossReplaces(c *Config, t *Table, m *Mapping) {
 	if l.Touches(m.Path + ".replaces") {
 		return
 	}
-	at, path := m.Replaces[0].Column.Pos, m.Path+".replaces"
 	if len(m.Replaces) == len(t.Key) {
-		l.report(at, path, "names the whole key of %s, so that a list could hold only one row. Name the columns that all rows of a list have in common.", t.Text)
+		l.report(m.Replaces[0].Column.Pos, m.Path+".replaces", "names the whole key of %s, so that a list could hold only one row. Name the columns that all rows of a list have in common.", t.Text)
 	}
 	slices.SortStableFunc(m.Replaces, func(a, b Assignment) int {
 		return cmp.Compare(slices.Index(columnNames(t.Key), a.Column.Text), slices.Index(columnNames(t.Key), b.Column.Text))
 	})
+	l.warnOfParents(t, m)
+}
+
+var ofItem = regexp.MustCompile(`\b(item|index)\b`)
+
+// warnOfParents warns of a list that is given by a part of its parent's key: if
+// that part does not tell parents apart, nor does the key tell their rows apart.
+func (l *loader) warnOfParents(t *Table, m *Mapping) {
 	refs, _ := references(t)
 	for _, r := range refs {
+		if l.Touches(r.Path) || l.Touches(m.Path+".key") || slices.ContainsFunc(m.Replaces, func(a Assignment) bool { return !says(r.Key, a.Expr) }) {
+			continue
+		}
 		var lack []string
-		any := false
 		for _, a := range r.Key {
-			any = any || says(m.Replaces, a.Expr)
-			if !says(m.Key, a.Expr) {
+			if !says(m.Key, a.Expr) && !ofItem.MatchString(a.Expr.Text) {
 				lack = append(lack, a.Column.Text)
 			}
 		}
-		if any && len(lack) > 0 && !l.Touches(r.Path) && !l.Touches(m.Path+".key") {
-			l.report(at, path, "the key of %s does not hold %s of the key of its parent %s, so that rows of two parents could be taken for each other. Add it to the key and to replaces.", t.Text, list(lack), r.Table.Text)
+		if len(lack) > 0 {
+			l.Add(Warning, m.Replaces[0].Column.Pos, m.Path+".replaces", "the key of %s has nothing for %s of its parent %s. If two parents may have all else alike, their rows are taken for each other: then add it to the key and to replaces.", t.Text, list(lack), r.Table.Text)
 		}
 	}
 }
@@ -104,7 +113,7 @@ func (l *loader) crossCounters(c *Config, t *Table) {
 		}
 		for _, m := range t.Events {
 			s := c.SourceNamed(m.From.Text)
-			if s == nil || s.Preset.Text != presetHTTP || len(s.ID) > 0 || l.unsure(s.Path+".id") || m.Delete != nil && m.Delete.Text == "true" {
+			if s == nil || s.Preset.Text != presetHTTP || len(s.ID) > 0 || l.unsure(s.Path+".id") {
 				continue
 			}
 			at, path := Pos{}, ""
