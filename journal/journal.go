@@ -66,6 +66,13 @@ type Journal interface {
 	Close() error
 }
 
+// Waker is a Journal that makes many entries due in one commit.
+type Waker interface {
+	// Wake makes the waiting entries of a consumer due at once that are of these
+	// events, and returns how many there were.
+	Wake(ctx context.Context, consumer string, refs []event.Ref) (int, error)
+}
+
 // Consumer reads the journal for one target: each delivery is leased to exactly
 // one caller at a time until it is done, and again after a crash, so what is
 // done with it must be idempotent. It is safe for concurrent use.

@@ -64,11 +64,26 @@ type Sink interface {
 	Close() error
 }
 
+// Knower is a Sink that can tell which rows it knows.
+type Knower interface {
+	// Known tells, in the order of the keys, of which rows of a table there is a
+	// row or the memory of a delete. On a table with chains an identity of a
+	// chain that has a row counts. A row that is known stays known, unless
+	// somebody else removes it.
+	Known(ctx context.Context, t *Table, keys []merge.Key) ([]bool, error)
+}
+
 // Batch is what one transaction writes: groups in the order to be written,
 // parents before children, and in each group rows sorted by key as merge.Folder
 // gives them.
 type Batch struct {
 	Groups []Group
+	// Park says that rows of the batch may take unique values from each other.
+	// A sink that can first sets the columns of unique indexes to NULL, where
+	// they may be NULL, in the rows that the batch is going to change, in the
+	// same transaction. The rows afterwards are the same as without it. A sink
+	// that cannot do it leaves it, and fails as without it.
+	Park bool
 }
 
 // Group is what a batch says of one table.
@@ -110,6 +125,19 @@ const (
 	Reject
 )
 
+// Why is the kind of constraint that a row has to wait for.
+type Why string
+
+// The kinds of constraints that another event may satisfy.
+const (
+	// ForeignKey: On is the row that the database misses.
+	ForeignKey Why = "foreign key"
+	// UniqueValue: On is the row that holds the value.
+	UniqueValue Why = "unique"
+	// NotNull: a column that another event of the same row may bring.
+	NotNull Why = "not null"
+)
+
 // Error is an error of a sink that says what to do about it.
 type Error struct {
 	Action Action
@@ -118,8 +146,13 @@ type Error struct {
 	Message string
 	// Code is the database's own (SQLSTATE 22003), "" if it has none.
 	Code string
-	// On is what a Wait waits for, "" if the database does not tell.
+	// On is what a Wait waits for, "" if the database does not tell: a row, as
+	// the table's name in the config, a space and Table.Show of its key; the name
+	// of a table in the config, any row of which may be it; or any other text,
+	// for a person.
 	On string
+	// Why tells what kind of constraint makes it Wait, "" if it is another.
+	Why Why
 	// After is how long to wait at least before a Retry.
 	After time.Duration
 	Err   error

@@ -101,9 +101,29 @@ type Table struct {
 	Config *config.Table
 	// Mappings are in the order of the config.
 	Mappings []*Mapping
+	// Stubs are the mappings, of any table, whose changes insert rows here for
+	// want of a parent, and Emptying those whose deletes empty groups of rows
+	// here.
+	Stubs, Emptying []*Mapping
+	// Emptied are the tables of which a delete here empties a group.
+	Emptied []*Emptied
 
 	ignores []bool              // per column: an unknown rung says nothing
 	since   merge.ComponentKind // of occupants; 0 goes by the value
+}
+
+// Remembers tells whether the table remembers deletes, so that every change of
+// it has a version to be compared with them.
+func (t *Table) Remembers() bool { return t.OnDelete != merge.DeleteNone || t.Group != nil }
+
+// Emptied is a table whose rows are replaced, a group at a time, by lists of a
+// parent: with the parent its group is gone.
+type Emptied struct {
+	Child *Table
+	// From holds for each part of the group's key its place in the parent's.
+	From []int
+	// Why tells why a delete of the parent cannot empty the group, "" if it does.
+	Why string
 }
 
 // Outcome is what one event means for one target.
@@ -127,4 +147,8 @@ type Fault struct {
 	// where it is not one column.
 	Table, Column string
 	Reason        string
+	// Mapping is the mapping's place in the config, and Missing tells that the
+	// event lacks a field that the mapping reads.
+	Mapping string
+	Missing bool
 }
