@@ -2,18 +2,19 @@ package lint
 
 import (
 	"go/token"
+	"path"
 	"slices"
 	"testing"
 )
 
 // levels is the architecture: a package may import packages of lower levels
-// only. A new package gets a place here first.
+// only. A new package gets a place here first; a name goes before a pattern.
 var levels = [][]string{
 	{"event"},
 	{"source", "merge", "internal/expr"},
-	{"converge", "merge/mergetest", "journal", "sink", "internal/config", "internal/expr", "internal/ndjson", "internal/calm"},
-	{"journal/sqlite", "internal/compile", "internal/mapping", "internal/testdb", "journal/journaltest", "sink/sinktest", "internal/witness"},
-	{"internal/check", "sink/sqlsink", "sink/hasura", "sink/hasura/hasuratest", "internal/ingest", "internal/pipeline"},
+	{"converge", "merge/mergetest", "journal", "sink", "internal/config", "internal/ndjson", "internal/calm"},
+	{"journal/*", "internal/compile", "internal/mapping", "internal/testdb", "journal/journaltest", "sink/sinktest", "internal/witness"},
+	{"internal/check", "sink/*", "sink/*/*test", "internal/ingest", "internal/pipeline"},
 	{"internal/metrics"},
 	{"internal/daemon"},
 	{"internal/demo", "examples"},
@@ -22,7 +23,15 @@ var levels = [][]string{
 }
 
 func level(pkg string) int {
-	return slices.IndexFunc(levels, func(l []string) bool { return slices.Contains(l, pkg) })
+	for _, same := range []func(name string) bool{
+		func(name string) bool { return name == pkg },
+		func(name string) bool { ok, err := path.Match(name, pkg); return ok && err == nil },
+	} {
+		if i := slices.IndexFunc(levels, func(l []string) bool { return slices.ContainsFunc(l, same) }); i >= 0 {
+			return i
+		}
+	}
+	return -1
 }
 
 func TestImportsGoOneWay(t *testing.T) {
