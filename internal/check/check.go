@@ -143,7 +143,7 @@ func (c *checker) used(t *mapping.Table) {
 		return
 	}
 	for i, col := range t.Table.Table.Columns {
-		if col.Rule == merge.Touch {
+		if col.Rule == merge.Touch || col.Rule == merge.Chain || col.Rule == merge.Flag {
 			continue
 		}
 		if !slices.ContainsFunc(t.Mappings, func(m *mapping.Mapping) bool { return m.Columns[i] != nil || m.Broken() }) {
@@ -189,6 +189,14 @@ func place(m *mapping.Mapping) string {
 		at += fmt.Sprintf(" (line %d)", m.Config.Pos.Line)
 	}
 	return at
+}
+
+// placeIn names a mapping for a reader of table t.
+func placeIn(t *mapping.Table, m *mapping.Mapping) string {
+	if m.Table == t {
+		return place(m)
+	}
+	return m.Table.Config.Text + "." + place(m)
 }
 
 func and(names []string) string {

@@ -16,14 +16,14 @@ import (
 func (c *checker) versioned(m *mapping.Mapping) {
 	s := m.Source
 	if !m.Versioned() {
-		if m.VersionGiven {
+		if m.VersionGiven && !m.Counts() {
 			c.add(config.Note, m.Version[0].Expr.At.Pos, m.Version[0].Expr.At.Path, "is not used: this mapping sets no column that needs a version.")
 		}
 		return
 	}
 	if !m.VersionGiven && !s.HasTime() {
 		c.add(config.Error, m.Table.Config.Pos, m.Table.Config.Path,
-			"needs a version, and source %s has no time. Give version:, for example [position] (order of arrival), or use ladder, min or max.", s.Name)
+			"needs a version%s, and source %s has no time. Give version:, for example [position] (order of arrival)%s.", whyVersion(m), s.Name, orRule(m))
 		return
 	}
 	for _, p := range m.Version {
@@ -40,6 +40,33 @@ func (c *checker) versioned(m *mapping.Mapping) {
 		}
 	}
 	c.grain(m)
+}
+
+// whyVersion says why a mapping needs a version where its columns do not tell.
+func whyVersion(m *mapping.Mapping) string {
+	switch {
+	case feedsColumn(m):
+		return ""
+	case m.Table.Remembers():
+		return " to be compared with deletes"
+	}
+	return " for the parents that it inserts, to be compared with their deletes"
+}
+
+func orRule(m *mapping.Mapping) string {
+	if feedsColumn(m) && !m.Table.Remembers() {
+		return ", or use ladder, min or max"
+	}
+	return ""
+}
+
+func feedsColumn(m *mapping.Mapping) bool {
+	for r := range m.Table.Registers() {
+		if !r.Existence && m.Feeds(r) {
+			return true
+		}
+	}
+	return false
 }
 
 // once are event types that tell of a thing only once, so that nothing in one
@@ -69,11 +96,10 @@ func (c *checker) grain(m *mapping.Mapping) {
 
 // contended tells whether several events may set a versioned column of one row.
 func (c *checker) contended(m *mapping.Mapping) bool {
-	t := m.Table.Table.Table
 	always := false // one that every event of the mapping sets
 	alone := true
-	for r := range mapping.Registers(t) {
-		if !m.Feeds(r) {
+	for r := range m.Table.Registers() {
+		if r.Existence || !m.Feeds(r) {
 			continue
 		}
 		for _, i := range r.Columns {
@@ -134,32 +160,33 @@ func shape(m *mapping.Mapping) []merge.ComponentKind {
 // same elements.
 func (c *checker) shapes(t *mapping.Table) {
 	reported := map[*mapping.Mapping]bool{}
-	for r := range mapping.Registers(t.Table.Table) {
+	for r := range t.Registers() {
 		var first *mapping.Mapping
-		for _, m := range t.Mappings {
-			if m.Broken() || !m.Feeds(r) {
-				continue
-			}
+		for _, m := range t.Feeders(r) {
 			if first == nil {
 				first = m
 				continue
 			}
 			if !reported[m] {
-				reported[m] = c.sameShape(r, first, m)
+				reported[m] = c.sameShape(t, r, first, m)
 			}
 		}
 	}
 }
 
-func (c *checker) sameShape(r mapping.Register, first, m *mapping.Mapping) (reported bool) {
+func (c *checker) sameShape(t *mapping.Table, r mapping.Register, first, m *mapping.Mapping) (reported bool) {
 	a, b := shape(first), shape(m)
 	pos, path := m.Config.Pos, m.Config.Path+".version"
 	if m.VersionGiven {
 		pos = m.Version[0].Expr.At.Pos
 	}
+	other := placeIn(t, first)
 	why := "All mappings of a table that set " + r.Name + " give the same number and kinds, or the comparison means nothing."
+	if r.Existence {
+		why = "A delete is compared with all that is said of a row" + insertedToo(t, first, m) + ": all give the same number and kinds, or the comparison means nothing."
+	}
 	if len(a) != len(b) {
-		c.add(config.Error, pos, path, "has %s, %s has %d. %s", elements(m, len(b)), place(first), len(a), why)
+		c.add(config.Error, pos, path, "has %s, %s has %d. %s", elements(m, len(b)), other, len(a), why)
 		return true
 	}
 	for i := range a {
@@ -167,11 +194,25 @@ func (c *checker) sameShape(r mapping.Register, first, m *mapping.Mapping) (repo
 			if m.VersionGiven && i < len(m.Version) {
 				pos = m.Version[i].Expr.At.Pos
 			}
-			c.add(config.Error, pos, path, "element %d is %s, in %s it is %s. %s", i, kindName(b[i]), place(first), kindName(a[i]), why)
+			c.add(config.Error, pos, path, "element %d is %s, in %s it is %s. %s", i, kindName(b[i]), other, kindName(a[i]), why)
 			return true
 		}
 	}
 	return false
+}
+
+// insertedToo says how a mapping of another table comes to speak of rows of t.
+func insertedToo(t *mapping.Table, ms ...*mapping.Mapping) string {
+	for _, m := range ms {
+		switch {
+		case m.Table == t:
+		case m.Deletes() && slices.Contains(t.Emptying, m):
+			return ", and a delete of " + m.Table.Config.Text + " empties its lists in " + t.Config.Text
+		default:
+			return ", and " + m.Table.Config.Text + " inserts rows of " + t.Config.Text + " that are missing"
+		}
+	}
+	return ""
 }
 
 func elements(m *mapping.Mapping, n int) string {
@@ -185,22 +226,54 @@ func elements(m *mapping.Mapping, n int) string {
 // clocks checks that the versions of one register are read from one clock.
 func (c *checker) clocks(t *mapping.Table) {
 	reported := map[*mapping.Mapping]bool{}
-	for r := range mapping.Registers(t.Table.Table) {
+	for r := range t.Registers() {
 		var first *mapping.Mapping
-		for _, m := range t.Mappings {
-			if m.Broken() || !m.Feeds(r) {
-				continue
-			}
+		for _, m := range t.Feeders(r) {
 			first = orFirst(first, m)
-			if m.Clock() == first.Clock() || ranked(m) && ranked(first) && !sameRank(m, first) || reported[m] {
+			if m.Clock() == first.Clock() || ranked(m) && ranked(first) && !sameRank(m, first) || apart(m, first) || reported[m] {
 				continue
 			}
 			reported[m] = true
 			c.add(config.Error, m.Config.Pos, m.Config.Path,
-				"sets %s by the clock of %s, %s by the clock of %s. Times of two clocks do not tell what is newer. If they are one clock, say clock: %s here; else lead both versions with a rank, or give the columns of one a scope: of their own.",
-				r.Name, m.Clock(), place(first), first.Clock(), first.Clock())
+				"sets %s by the clock of %s, %s by the clock of %s. Times of two clocks do not tell what is newer. If they are one clock, say clock: %s here; else lead both versions with a rank%s.",
+				r.Name, m.Clock(), placeIn(t, first), first.Clock(), first.Clock(), otherScope(r))
 		}
 	}
+}
+
+func otherScope(r mapping.Register) string {
+	if r.Existence {
+		return ", or put source into the key"
+	}
+	return ", or give the columns of one a scope: of their own"
+}
+
+// apart tells of two mappings whose rows never meet, because a part of their
+// keys is always different: the name of the source, or two literals.
+func apart(a, b *mapping.Mapping) bool {
+	if a.Table != b.Table {
+		return false
+	}
+	for i, x := range a.Key {
+		y := b.Key[i]
+		if x.Text == "source" && y.Text == "source" && a.Source != b.Source {
+			return true
+		}
+		if p, q := constantText(x), constantText(y); p != "" && q != "" && p != q {
+			return true
+		}
+	}
+	return false
+}
+
+var quoted = regexp.MustCompile(`^\s*["']([^"'\\]*)["']\s*$`)
+
+// constantText returns the text that an expression is, "" if it is none.
+func constantText(e *mapping.Expr) string {
+	if m := quoted.FindStringSubmatch(e.Text); m != nil {
+		return m[1]
+	}
+	return ""
 }
 
 var literalInt = regexp.MustCompile(`^-?[0-9]+$`)

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -24,6 +25,13 @@ type Input struct {
 	ReadBody func(*event.Delivery) (event.JSON, error)
 	// Zone is where times without an offset are read; nil refuses them.
 	Zone *time.Location
+	// Item and Index are the element of a list that is being mapped, and its
+	// place.
+	Item  event.JSON
+	Index int
+	// Apart makes position tell apart the events of one delivery: 7, 7.000001,
+	// 7.000002.
+	Apart bool
 
 	badText int
 	made    int // bytes of text made by one evaluation
@@ -70,7 +78,12 @@ func (in *Input) scalar(name Names) ref.Val {
 	case Raw:
 		return types.Bytes(d.Body)
 	case Position:
+		if in.Apart && e != nil && e.Index > 0 {
+			return parseNumber(fmt.Sprintf("%d.%06d", d.Position, e.Index))
+		}
 		return types.Int(d.Position)
+	case Index:
+		return types.Int(in.Index)
 	case UnsetName:
 		return Unset
 	case Received:
@@ -107,6 +120,8 @@ func (in *Input) tree(name Names) event.JSON {
 		return in.Event.Body
 	case Envelope:
 		return in.Event.Envelope
+	case Item:
+		return in.Item
 	case Query:
 		if in.query.Kind() == event.Missing {
 			in.query = queryTree(in.Delivery.Query)

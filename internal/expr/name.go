@@ -25,18 +25,24 @@ const (
 	Headers                     // the request's headers
 	Query                       // the request's query
 	Path                        // what follows /in/{source}
+	Item                        // an element of the mapping's list
+	Index                       // its place in the list
 	UnsetName                   // says nothing
 
 	ofDelivery = Received | Source | Body | Raw | Headers | Query | Path
 
 	// ForMapping are the names of a mapping's expressions.
 	ForMapping = Event | Type | ID | Time | Position | Envelope | UnsetName | ofDelivery
+	// ForElement are those of a mapping with a list, for each of its elements.
+	ForElement = ForMapping | Item | Index
 	// ForWhen are the names of a source's when:. What a source says of an event
 	// must be the same each time the event comes, so none of it reads received.
 	ForWhen = ForMapping &^ (Received | Position | UnsetName)
-	// ForEvent are the names with which a source tells an event's identity,
-	// type and time.
+	// ForEvent are the names with which a source tells an event's type and time.
 	ForEvent = Event | Envelope | ofDelivery&^Received
+	// ForID are those with which it tells an event's identity. Its position is
+	// the same each time that a delivery is mapped, but not when it is sent again.
+	ForID = ForEvent | Type | Time | Position
 	// ForSplit are the names with which a source finds its events.
 	ForSplit = ofDelivery &^ Received
 )
@@ -62,11 +68,13 @@ var names = []nameInfo{
 	{"headers", Headers, cel.DynType, true},
 	{"query", Query, cel.DynType, true},
 	{"path", Path, cel.StringType, false},
+	{"item", Item, cel.DynType, true},
+	{"index", Index, cel.IntType, false},
 	{"unset", UnsetName, cel.DynType, false},
 }
 
 // later are names that a later release brings.
-var later = []string{"item", "index", "fetched", "fetched_at"}
+var later = []string{"fetched", "fetched_at"}
 
 func nameNamed(text string) (nameInfo, bool) {
 	i := slices.IndexFunc(names, func(n nameInfo) bool { return n.text == text })

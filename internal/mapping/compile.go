@@ -44,6 +44,7 @@ func Compile(cfg *config.Config) (*Plan, *config.Problems) {
 			c.mapping(t, i, m)
 		}
 	}
+	c.kin()
 	c.learnKinds()
 	c.problems.Sort()
 	return c.plan, c.problems
@@ -64,7 +65,7 @@ func (c *compiler) compile(s *Source, e config.Expr, allowed expr.Names) *Expr {
 	if e.Text == "" {
 		return nil
 	}
-	if shared := c.seen[s][e.Text]; shared != nil && allowed == expr.ForMapping {
+	if shared := c.seen[s][e.Text]; shared != nil && allowed&expr.ForMapping == expr.ForMapping && shared.Reads&^allowed == 0 {
 		return &Expr{Program: shared.Program, At: e, slot: shared.slot}
 	}
 	p, problems := c.expr.Compile(e.Text, allowed)
@@ -75,7 +76,7 @@ func (c *compiler) compile(s *Source, e config.Expr, allowed expr.Names) *Expr {
 		return nil
 	}
 	x := &Expr{Program: p, At: e}
-	if allowed == expr.ForMapping && s != nil {
+	if allowed&expr.ForMapping == expr.ForMapping && s != nil {
 		if c.seen[s] == nil {
 			c.seen[s] = map[string]*Expr{}
 		}
@@ -129,13 +130,10 @@ func (c *compiler) tables(all []*config.Table) {
 	for _, t := range all {
 		made[t.Text] = &Table{
 			Table:  sink.Table{Table: mergeTable(t), Name: t.Physical.Text, Versions: placement(t)},
-			Target: t.Target.Text, Rank: rank(t, nil), Config: t,
+			Target: t.Target.Text, Rank: rank(t, nil), Config: t, ignores: ignored(t),
 		}
 		if t.Physical.Text == "" {
 			made[t.Text].Name = t.Text
-		}
-		for _, col := range mappedColumns(t) {
-			made[t.Text].ignores = append(made[t.Text].ignores, col.UnknownIgnore)
 		}
 		c.plan.Tables = append(c.plan.Tables, made[t.Text])
 	}
@@ -145,6 +143,15 @@ func (c *compiler) tables(all []*config.Table) {
 		}
 		return strings.Compare(a.Config.Text, b.Config.Text)
 	})
+}
+
+// ignored tells per column whether an unknown rung says nothing.
+func ignored(t *config.Table) []bool {
+	var out []bool
+	for _, col := range mappedColumns(t) {
+		out = append(out, col.UnknownIgnore)
+	}
+	return out
 }
 
 func references(t *config.Table) []config.Reference {
@@ -168,12 +175,9 @@ func placement(t *config.Table) sink.Placement {
 
 // mergeTable makes the rule of a table.
 func mergeTable(t *config.Table) *merge.Table {
-	out := merge.Table{Name: t.Text}
+	out := merge.Table{Name: t.Text, Occupied: t.Occupied(), Chained: t.Chained(), Group: t.Group()}
 	for _, k := range t.Key {
 		out.Key = append(out.Key, merge.KeyColumn{Name: k.Text, Type: k.Type})
-	}
-	for _, m := range t.Events {
-		out.Occupied = out.Occupied || m.Occupant != nil
 	}
 	for _, col := range mappedColumns(t) {
 		scope := col.Scope.Text
@@ -185,7 +189,23 @@ func mergeTable(t *config.Table) *merge.Table {
 		}
 		out.Columns = append(out.Columns, merge.Column{Name: col.Text, Type: col.Type, Rule: col.Rule, Scope: scope, Rungs: col.Rungs})
 	}
+	if d := t.OnDelete; d != nil {
+		out.OnDelete = d.Rule
+		for i := range d.Set {
+			shown := &d.Set[i]
+			if shown.Flag {
+				out.Columns = append(out.Columns, merge.Column{Name: shown.Column.Text, Type: shown.Type, Rule: merge.Flag, OnDelete: &shown.Value})
+			} else if at := slices.IndexFunc(out.Columns, func(c merge.Column) bool { return c.Name == shown.Column.Text }); at >= 0 {
+				out.Columns[at].OnDelete = &shown.Value
+			}
+		}
+	}
 	return merge.NewTable(out)
+}
+
+// settable tells whether mappings set a column: others are filled by Hookfold.
+func settable(c *merge.Column) bool {
+	return c.Rule != merge.Touch && c.Rule != merge.Chain && c.Rule != merge.Flag
 }
 
 // mappedColumns returns the columns that are not part of the key; one that is
@@ -206,27 +226,35 @@ func (c *compiler) mapping(t *Table, place int, m *config.Mapping) {
 	}
 	before := len(c.problems.List)
 	out := &Mapping{Config: m, Table: t, Source: s, name: stableName(t.Config, place)}
-	out.when = c.compileRef(s, m.When, expr.ForMapping)
+	if out.names = expr.ForMapping; m.Each != nil {
+		out.names = expr.ForElement
+	}
+	out.when = c.compileRef(s, m.When, out.names)
 	c.wantBool(out.when)
+	c.list(out, m)
 	out.Key = make([]*Expr, len(t.Key))
 	for _, a := range m.Key {
 		if k := keyPlace(t.Config, a.Column.Text); k >= 0 {
-			out.Key[k] = c.compile(s, a.Expr, expr.ForMapping)
+			out.Key[k] = c.compile(s, a.Expr, out.names)
 			c.never(out.Key[k], "part of a key")
 			c.fits(out, out.Key[k], t.Config.Key[k].Type, nil)
 		}
 	}
 	if m.Occupant != nil {
-		out.OccupantID = c.compile(s, m.Occupant.ID, expr.ForMapping)
+		out.OccupantID = c.compile(s, m.Occupant.ID, out.names)
 		c.never(out.OccupantID, "an occupant's id")
-		out.Since = c.compileRef(s, m.Occupant.Since, expr.ForMapping)
+		out.Since = c.compileRef(s, m.Occupant.Since, out.names)
 	}
+	c.chain(out, m)
+	out.Delete = c.compileRef(s, m.Delete, out.names)
+	c.wantBool(out.Delete)
 	c.version(out, m)
 	c.assignments(out, m)
 	c.parents(out)
-	for r := range Registers(t.Table.Table) {
+	for r := range t.Registers() {
 		out.versioned = out.versioned || out.Feeds(r)
 	}
+	out.versioned = out.versioned || slices.ContainsFunc(out.parents, func(p *parentRef) bool { return p.wait == 0 && p.table.Remembers() })
 	out.broken = out.incomplete() || slices.ContainsFunc(c.problems.List[before:], func(p config.Problem) bool { return p.Severity == config.Error })
 	out.readable()
 	t.Mappings = append(t.Mappings, out)
@@ -293,7 +321,11 @@ func (c *compiler) version(out *Mapping, m *config.Mapping) {
 		out.VersionGiven = true
 	}
 	for _, e := range given {
-		x := c.compile(out.Source, e, expr.ForMapping)
+		names := out.names
+		if m.Replaces != nil {
+			names = expr.ForMapping // a complete list has one version
+		}
+		x := c.compile(out.Source, e, names)
 		if x == nil {
 			continue
 		}
@@ -317,59 +349,22 @@ func (c *compiler) assignments(out *Mapping, m *config.Mapping) {
 	out.Columns = make([]*Assignment, len(t.Columns))
 	for _, a := range m.Set {
 		i := t.Column(a.Column.Text)
-		if i < 0 || t.Columns[i].Rule == merge.Touch {
+		if i < 0 || !settable(&t.Columns[i]) {
 			continue // reported: it is not a column, or not one to be set
 		}
-		out.Columns[i] = &Assignment{At: a.Column, Expr: c.compile(out.Source, a.Expr, expr.ForMapping)}
+		out.Columns[i] = &Assignment{At: a.Column, Expr: c.compile(out.Source, a.Expr, out.names)}
 		c.fits(out, out.Columns[i].Expr, t.Columns[i].Type, &t.Columns[i])
 	}
-	if m.Rest == nil {
-		return
+	if m.Rest != nil {
+		out.rest = c.compile(out.Source, *m.Rest, out.names)
+		c.never(out.rest, "set.\"*\"")
 	}
-	out.rest = c.compile(out.Source, *m.Rest, expr.ForMapping)
-	c.never(out.rest, "set.\"*\"")
 	for i, col := range t.Columns {
-		if out.Columns[i] == nil && col.Rule != merge.Touch {
+		if m.Rest != nil && out.Columns[i] == nil && settable(&t.Columns[i]) {
 			out.Columns[i] = &Assignment{At: config.Name{Text: col.Name, Pos: m.Rest.Pos, Path: m.Rest.Path}, Rest: true, Expr: out.rest}
 		}
-	}
-}
-
-// parents compiles what a mapping's changes need to be there.
-func (c *compiler) parents(out *Mapping) {
-	t := out.Table.Config
-	add := func(ref *config.Reference, column, key int) {
-		parent := c.plan.Table(ref.Table.Text)
-		if parent == nil || ref.Missing != "ensure" || len(parent.Config.Key) == 0 {
-			return
-		}
-		p := &parentRef{table: parent, column: column, key: key}
-		if len(ref.Key) > 0 {
-			p.exprs = make([]*Expr, len(parent.Key))
-			for _, a := range ref.Key {
-				if k := keyPlace(parent.Config, a.Column.Text); k >= 0 {
-					p.exprs[k] = c.compile(out.Source, a.Expr, expr.ForMapping)
-				}
-			}
-		}
-		out.parents = append(out.parents, p)
-	}
-	for i := range t.Parents {
-		add(&t.Parents[i], -1, -1)
-	}
-	for i, k := range t.Key {
-		if k.References != nil {
-			add(k.References, -1, i)
-		}
-	}
-	for _, col := range t.Columns {
-		if col.References == nil {
-			continue
-		}
-		if k := keyPlace(t, col.Text); k >= 0 {
-			add(col.References, -1, k)
-		} else if i := out.Table.Column(col.Text); out.Columns[i] != nil {
-			add(col.References, i, -1)
+		if out.Columns[i] != nil {
+			c.counter(out, &t.Columns[i], out.Columns[i])
 		}
 	}
 }

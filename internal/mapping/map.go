@@ -22,21 +22,33 @@ type evaluation struct {
 	valuer  valuer
 	event   *event.Event
 	out     *Outcome
+
+	// element is the place of the element of a list that is being mapped, -1
+	// outside of one; generation counts elements, and digest stands for what
+	// the list's mapping can read of the event.
+	element, generation int
+	digest              []byte
+	// counted is the place of the mapping among those of its table that count
+	// the event.
+	counted int
 }
 
 type evaluated struct {
 	done bool
-	val  ref.Val
-	err  error
-	bad  int // texts read that hold NUL or were not UTF-8
+	// generation is that of the element that the result is for, if it is for
+	// one.
+	generation int
+	val        ref.Val
+	err        error
+	bad        int // texts read that hold NUL or were not UTF-8
 }
 
 func (v *evaluation) eval(e *Expr) *evaluated {
 	r := &v.results[e.slot]
-	if !r.done {
+	if !r.done || r.generation != v.generation && readsElement(e) {
 		before := v.input.BadText()
 		r.val, r.err = e.Eval(&v.input)
-		r.done, r.bad = true, v.input.BadText()-before
+		r.done, r.generation, r.bad = true, v.generation, v.input.BadText()-before
 	}
 	return r
 }
@@ -55,9 +67,17 @@ func (p *Plan) Map(e *event.Event, target string) Outcome {
 	}
 	v.begin(s, e, &out)
 	ahead := s.Ahead(e)
+	var table *Table
+	counting := 0
 	for _, m := range s.mappings[target] {
-		if m.Takes(e.Type) {
-			v.mapping(m, ahead)
+		if !m.Takes(e.Type) {
+			continue
+		}
+		if m.Table != table {
+			table, counting = m.Table, 0
+		}
+		if v.counted = counting; v.mapping(m, ahead) && m.counts {
+			counting++
 		}
 	}
 	v.end()
@@ -79,7 +99,7 @@ func (v *evaluation) begin(s *Source, e *event.Event, out *Outcome) {
 	v.input.Reset(e, s.Config.Zone)
 	v.input.ReadBody = s.readBody
 	v.valuer = valuer{zone: s.Config.Zone, dead: s.Config.BadText == "dead"}
-	v.event, v.out = e, out
+	v.event, v.out, v.element, v.generation = e, out, -1, 0
 }
 
 func (v *evaluation) end() {
@@ -88,32 +108,40 @@ func (v *evaluation) end() {
 	v.event, v.out = nil, nil
 }
 
-// mapping adds the change of one mapping, or its faults.
-func (v *evaluation) mapping(m *Mapping, ahead string) {
-	if m.when != nil {
-		r := v.eval(m.when)
-		wanted, err := truth(r.val, r.err)
-		if err != nil {
-			v.out.Wanted = true
-			v.fault(m, "", "when: %v", err)
-			return
-		}
-		if !wanted {
-			return
+// mapping adds the changes of one mapping, or its faults. It tells whether the
+// mapping takes the event.
+func (v *evaluation) mapping(m *Mapping, ahead string) bool {
+	if m.when != nil && !readsElement(m.when) {
+		faults := len(v.out.Faults)
+		if !v.wants(m) {
+			v.out.Wanted = v.out.Wanted || len(v.out.Faults) > faults
+			return false
 		}
 	}
 	v.out.Wanted = true
 	if ahead != "" {
 		v.fault(m, "", "%s", ahead)
-		return
+		return true
 	}
-	faults, replaced := len(v.out.Faults), v.out.Replaced
-	c := v.change(m)
-	if len(v.out.Faults) > faults {
-		v.out.Replaced = replaced
-		return
+	if m.Each != nil {
+		v.each(m)
+		return true
 	}
-	v.out.Changes = append(v.out.Changes, c)
+	faults := len(v.out.Faults)
+	if changes := v.changes(m); len(v.out.Faults) == faults {
+		v.out.Changes = append(v.out.Changes, changes...)
+	}
+	return true
+}
+
+// wants evaluates the mapping's condition.
+func (v *evaluation) wants(m *Mapping) bool {
+	r := v.eval(m.when)
+	wanted, err := truth(r.val, r.err)
+	if err != nil {
+		v.fault(m, "", "when: %v", err)
+	}
+	return wanted && err == nil
 }
 
 // failed adds the fault of an expression that gives no value.
@@ -127,21 +155,54 @@ func (v *evaluation) failed(m *Mapping, column string, err error) {
 }
 
 func (v *evaluation) fault(m *Mapping, column, format string, args ...any) {
-	v.out.Faults = append(v.out.Faults, Fault{Table: m.Table.Config.Text, Column: column, Reason: fmt.Sprintf(format, args...)})
+	reason := fmt.Sprintf(format, args...)
+	if v.element >= 0 {
+		reason = fmt.Sprintf("element %d: %s", v.element, reason)
+	}
+	v.out.Faults = append(v.out.Faults, Fault{Table: m.Table.Config.Text, Column: column, Reason: reason})
+}
+
+// changes gives what the mapping says: one change, and if it is a delete what it
+// says of the lists of its row.
+func (v *evaluation) changes(m *Mapping) []*merge.Change {
+	faults, replaced := len(v.out.Faults), v.out.Replaced
+	c := v.change(m)
+	all := []*merge.Change{c}
+	if c.Delete && len(m.Table.Emptied) > 0 && len(v.out.Faults) == faults {
+		all = append(all, v.empty(m, c)...)
+	}
+	if len(v.out.Faults) > faults {
+		v.out.Replaced = replaced
+	}
+	return all
 }
 
 func (v *evaluation) change(m *Mapping) *merge.Change {
 	t := m.Table.Table.Table
 	c := &merge.Change{Table: t, From: v.event.Ref(), Mapping: m.Config.Path, IfMissing: m.Config.IfMissing}
-	key, ok := v.key(m, m.Key, m.Table, "")
+	key, ok := v.key(m, m.Key, t.Key, "", "key")
 	if ok {
 		c.Key = key
 	}
-	if m.OccupantID != nil {
-		c.Occupant = v.occupant(m)
+	if m.OccupantID != nil || t.Chained {
+		c.Occupant = v.occupant(m, key, ok)
 	}
-	if m.versioned {
-		c.Version = v.version(m)
+	if ok && m.Config.Chain != nil {
+		c.Links = v.links(m, key)
+	}
+	kind := merge.Write
+	if m.Delete != nil && v.deletes(m) {
+		c.Delete, kind = true, merge.Delete
+	}
+	if m.versioned || m.counts && (m.VersionGiven || !v.event.Time.IsZero()) {
+		c.Version = v.version(m, kind)
+	}
+	if c.Delete {
+		c.DeletedAt, c.Cells = v.deletedAt(m), make([]merge.Cell, len(t.Columns))
+		return c
+	}
+	if m.counts {
+		c.Identity = v.identity(m)
 	}
 	c.Cells = v.cells(m)
 	for _, p := range m.parents {
@@ -152,14 +213,41 @@ func (v *evaluation) change(m *Mapping) *merge.Change {
 	return c
 }
 
-// key makes a key of a table from expressions. of says whose key it is, "" for
-// the mapping's own.
-func (v *evaluation) key(m *Mapping, exprs []*Expr, t *Table, of string) (key merge.Key, ok bool) {
+// deletes tells whether the event deletes the row.
+func (v *evaluation) deletes(m *Mapping) bool {
+	r := v.eval(m.Delete)
+	gone, err := truth(r.val, r.err)
+	if err != nil {
+		v.fault(m, "", "delete: %v", err)
+	}
+	return gone
+}
+
+// deletedAt gives the time of a delete: the event's, NULL if it has none. One
+// that cannot be read is a fault where it is shown.
+func (v *evaluation) deletedAt(m *Mapping) merge.Value {
+	e := v.event
+	if e.Time.IsZero() {
+		if e.TimeError != "" && m.Table.OnDelete == merge.DeleteMark {
+			v.fault(m, "deleted_at", "the event's time cannot be read: %s", e.TimeError)
+		}
+		return merge.NullValue
+	}
+	val, err := merge.TimestampValue(e.Time)
+	if err != nil {
+		v.fault(m, "deleted_at", "%v", err)
+	}
+	return val
+}
+
+// key makes a key from expressions, for the columns that it is of. of says whose
+// it is, "" for the mapping's own; then what says which of its keys.
+func (v *evaluation) key(m *Mapping, exprs []*Expr, cols []merge.KeyColumn, of, what string) (key merge.Key, ok bool) {
 	var room [4]string
 	parts := room[:0]
 	ok = true
 	for i, e := range exprs {
-		col := t.Table.Key[i]
+		col := cols[i]
 		r := v.eval(e)
 		switch {
 		case r.err != nil:
@@ -168,7 +256,7 @@ func (v *evaluation) key(m *Mapping, exprs []*Expr, t *Table, of string) (key me
 			continue
 		case isNothing(r.val):
 			if of == "" {
-				v.fault(m, "", "key %s is null (%s). Events without a key belong in a when:.", col.Name, e.Text)
+				v.fault(m, "", "%s %s is null (%s). Events without a key belong in a when:.", what, col.Name, e.Text)
 			}
 			ok = false
 			continue
@@ -191,15 +279,43 @@ func (v *evaluation) key(m *Mapping, exprs []*Expr, t *Table, of string) (key me
 // isNothing tells of null, an absent optional and unset.
 func isNothing(v ref.Val) bool { return v == types.NullValue || v == expr.Absent || v == expr.Unset }
 
-func (v *evaluation) occupant(m *Mapping) *merge.Occupant {
+// occupant gives the identity that the event is about. On a table with chains it
+// is the key.
+func (v *evaluation) occupant(m *Mapping, key merge.Key, keyed bool) *merge.Occupant {
+	o := &merge.Occupant{ID: string(key)}
+	if m.OccupantID != nil {
+		if o.ID, keyed = v.occupantID(m); !keyed {
+			return nil
+		}
+	} else if keyed && key == "" {
+		v.fault(m, m.Table.Key[0].Name, "an empty text is no identity")
+	}
+	if m.Since == nil {
+		return o
+	}
+	r := v.eval(m.Since)
+	if r.err == nil && isNothing(r.val) {
+		return o // not known since when
+	}
+	err := r.err
+	if err == nil {
+		o.Since, err = component(r.val, m.Table.since, v.valuer.zone)
+	}
+	if err != nil {
+		v.fault(m, "", "the occupant's since: %v", err)
+	}
+	return o
+}
+
+func (v *evaluation) occupantID(m *Mapping) (string, bool) {
 	r := v.eval(m.OccupantID)
 	switch {
 	case r.err != nil:
 		v.fault(m, "", "occupant: %v", r.err)
-		return nil
+		return "", false
 	case isNothing(r.val):
 		v.fault(m, "", "the occupant's id is null (%s). Events without one belong in a when:.", m.OccupantID.Text)
-		return nil
+		return "", false
 	}
 	val, replaced, err := v.valuer.value(merge.Type{Kind: merge.Text}, r.val, r.bad)
 	if err != nil || val.Text() == "" {
@@ -207,24 +323,10 @@ func (v *evaluation) occupant(m *Mapping) *merge.Occupant {
 			err = fmt.Errorf("an empty text is no identity")
 		}
 		v.fault(m, "", "the occupant's id: %v", err)
-		return nil
+		return "", false
 	}
 	v.out.Replaced += replaced
-	o := &merge.Occupant{ID: val.Text()}
-	if m.Since == nil {
-		return o
-	}
-	r = v.eval(m.Since)
-	if r.err == nil && isNothing(r.val) {
-		return o // not known since when
-	}
-	if err = r.err; err == nil {
-		o.Since, err = component(r.val, m.Table.since, v.valuer.zone)
-	}
-	if err != nil {
-		v.fault(m, "", "the occupant's since: %v", err)
-	}
-	return o
+	return val.Text(), true
 }
 
 func (v *evaluation) cells(m *Mapping) []merge.Cell {
@@ -307,35 +409,6 @@ func hasRung(c *merge.Column, v merge.Value) bool {
 		}
 	}
 	return false
-}
-
-// parent names a row that the change needs; NULL is no parent.
-func (v *evaluation) parent(m *Mapping, p *parentRef, c *merge.Change) (merge.Parent, bool) {
-	out := merge.Parent{Table: p.table.Table.Table}
-	switch {
-	case p.exprs != nil:
-		key, ok := v.key(m, p.exprs, p.table, p.table.Config.Text+".")
-		out.Key = key
-		return out, ok
-	case p.key >= 0:
-		parts := c.Key.Parts()
-		if c.Key == "" || p.key >= len(parts) {
-			return out, false
-		}
-		return v.parentKey(m, p, m.Table.Table.Key[p.key].Name, parts[p.key])
-	case p.column < 0 || !c.Cells[p.column].Set || c.Cells[p.column].Value.IsNull():
-		return out, false
-	}
-	return v.parentKey(m, p, m.Table.Table.Columns[p.column].Name, c.Cells[p.column].Value.Text())
-}
-
-func (v *evaluation) parentKey(m *Mapping, p *parentRef, column, text string) (merge.Parent, bool) {
-	val, err := merge.ParseValue(p.table.Table.Key[0].Type, text)
-	if err != nil {
-		v.fault(m, column, "as the key of %s: %v", p.table.Config.Text, err)
-		return merge.Parent{}, false
-	}
-	return merge.Parent{Table: p.table.Table.Table, Key: merge.NewKey(val.Text())}, true
 }
 
 func timeText(t time.Time) []byte { return t.UTC().AppendFormat(nil, time.RFC3339Nano) }

@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"slices"
+	"time"
 
 	"github.com/hookfold/hookfold/internal/config"
 	"github.com/hookfold/hookfold/internal/expr"
@@ -24,20 +25,35 @@ type Mapping struct {
 	// Columns is in the order of the table's columns; nil for a column that the
 	// mapping does not set.
 	Columns []*Assignment
+	// Delete, Each, Previous and Next are nil where the mapping has none.
+	Delete, Each, Previous, Next *Expr
+	// Replaces gives the group's key, in the order of the table's Group; nil if
+	// the list is not complete.
+	Replaces []*Expr
 
 	when    *Expr
 	rest    *Expr
 	parents []*parentRef
 	name    []byte
+	names   expr.Names // that its expressions may read
 	reads   expr.Names // beside what an event always has
 	broken  bool
-	// versioned says that it sets a column that needs a version.
-	versioned bool
+	// versioned says that its changes need a version, counts that it sets a
+	// column that takes each event once.
+	versioned, counts bool
 }
 
-// Versioned tells whether the mapping sets a column that needs a version. If it
-// does not, its changes have none.
+// Versioned tells whether the mapping's changes need a version: it sets a column
+// that has one, or what it says is compared with deletes.
 func (m *Mapping) Versioned() bool { return m.versioned }
+
+// Counts tells whether the mapping sets a column that takes each event once.
+func (m *Mapping) Counts() bool { return m.counts }
+
+// Deletes tells whether the mapping may delete rows, and DeletesOnly whether it
+// does nothing else.
+func (m *Mapping) Deletes() bool     { return m.Delete != nil }
+func (m *Mapping) DeletesOnly() bool { return m.Delete != nil && m.Config.Delete.Text == "true" }
 
 // Assignment is what a mapping says about one column.
 type Assignment struct {
@@ -63,6 +79,8 @@ type parentRef struct {
 	// The parent's key is that of a column, a part of the key, or exprs.
 	column, key int
 	exprs       []*Expr
+	// wait is how long to wait for it; 0 is to insert it.
+	wait time.Duration
 }
 
 // When returns the mapping's condition, or nil.
@@ -90,7 +108,8 @@ func (m *Mapping) Clock() string {
 
 // Exprs returns every expression of the mapping.
 func (m *Mapping) Exprs() []*Expr {
-	all := append([]*Expr{m.when, m.OccupantID, m.Since, m.rest}, m.Key...)
+	all := append([]*Expr{m.when, m.OccupantID, m.Since, m.rest, m.Delete, m.Each, m.Previous, m.Next}, m.Key...)
+	all = append(all, m.Replaces...)
 	for _, p := range m.Version {
 		all = append(all, p.Expr)
 	}
@@ -108,9 +127,15 @@ func (m *Mapping) Exprs() []*Expr {
 // incomplete tells of a mapping that the loader could not read whole; it has
 // reported why.
 func (m *Mapping) incomplete() bool {
-	lacks := slices.Contains(m.Key, nil) || len(m.Version) == 0 ||
-		m.Config.When != nil && m.when == nil || m.Config.Rest != nil && m.rest == nil ||
-		m.Config.Occupant != nil && (m.OccupantID == nil || m.Config.Occupant.Since != nil && m.Since == nil)
+	lost := func(given *config.Expr, e *Expr) bool { return given != nil && e == nil }
+	lacks := slices.Contains(m.Key, nil) || slices.Contains(m.Replaces, nil) || len(m.Version) == 0 ||
+		lost(m.Config.When, m.when) || lost(m.Config.Rest, m.rest) || lost(m.Config.Delete, m.Delete) || lost(m.Config.Each, m.Each)
+	if o := m.Config.Occupant; o != nil {
+		lacks = lacks || m.OccupantID == nil && !m.Table.Chained || lost(o.Since, m.Since)
+	}
+	if c := m.Config.Chain; c != nil {
+		lacks = lacks || lost(c.Previous, m.Previous) || lost(c.Next, m.Next)
+	}
 	for _, a := range m.Columns {
 		lacks = lacks || a != nil && a.Expr == nil
 	}

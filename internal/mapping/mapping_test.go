@@ -33,7 +33,7 @@ sources:
 // parsed reads the head and tables; problems of the loader fail the test.
 func parsed(t testing.TB, text string) *config.Config {
 	t.Helper()
-	cfg, problems := config.Parse("hookfold.yaml", []byte(text), config.Options{Env: func(string) (string, bool) { return "x", true }})
+	cfg, problems := config.Parse("hookfold.yaml", []byte(text), config.Options{Unfinished: true, Env: func(string) (string, bool) { return "x", true }})
 	if err := problems.Err(); err != nil {
 		t.Fatalf("the config cannot be read:\n%v", err)
 	}
@@ -74,6 +74,12 @@ func lines(out Outcome) []string {
 			}
 		}
 		line := fmt.Sprintf("%s %s: %s", c.Table.Name, c.Table.Show(c.Key), strings.Join(cells, " "))
+		switch {
+		case c.Replaces:
+			line = fmt.Sprintf("%s all of %s", c.Table.Name, strings.Join(c.Key.Parts(), ", "))
+		case c.Delete:
+			line = fmt.Sprintf("%s %s: gone at %s", c.Table.Name, c.Table.Show(c.Key), c.DeletedAt)
+		}
 		if c.Version != "" {
 			line += " @" + c.Version.Show()
 		}
@@ -81,7 +87,17 @@ func lines(out Outcome) []string {
 			line += " of " + c.Occupant.ID
 		}
 		for _, p := range c.Parents {
-			line += fmt.Sprintf(" needs %s %s", p.Table.Name, p.Table.Show(p.Key))
+			verb := "needs"
+			if p.Wait {
+				verb = fmt.Sprintf("waits %s for", p.For)
+			}
+			line += fmt.Sprintf(" %s %s %s", verb, p.Table.Name, p.Table.Show(p.Key))
+		}
+		for _, l := range c.Links {
+			line += fmt.Sprintf(" %s→%s", l.Old, l.New)
+		}
+		if c.Identity != "" {
+			line += " as " + c.Identity
 		}
 		list = append(list, line)
 	}
@@ -324,7 +340,8 @@ func TestProblems(t *testing.T) {
 		{"unset in a version", "a: int", `version: ['type == "a" ? time : unset'], set: {a: 1}`, "tables.t.events[0].version[0]: unset is not allowed in a version"},
 		{"a version of a list", "a: int", `version: ["[1]"], set: {a: 1}`, "tables.t.events[0].version[0]: is a list; a version is made of times and whole numbers"},
 		{"an unknown name", "a: int", "set: {a: evnt.x}", "tables.t.events[0].set.a: `evnt` is not a name Hookfold knows. Did you mean event? For the text evnt write '\"evnt\"'."},
-		{"a later name", "a: int", "set: {a: item.x}", "tables.t.events[0].set.a: item comes with a later release (each and fetch)"},
+		{"a later name", "a: int", "set: {a: fetched.x}", "tables.t.events[0].set.a: fetched comes with a later release (fetch)"},
+		{"an element without a list", "a: int", "set: {a: item.x}", "tables.t.events[0].set.a: item is not known here: it is of one element of a mapping's each:, and this expression is of none"},
 		{"NULL fits", "a: int", "set: {a: null}", ""},
 	}
 	for _, tc := range cases {

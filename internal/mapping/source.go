@@ -41,7 +41,7 @@ func (c *compiler) source(cfg *config.Source) {
 	}
 	var id []*Expr
 	for _, x := range cfg.ID {
-		if e := c.compile(nil, x, expr.ForEvent|expr.Type|expr.Time); e != nil {
+		if e := c.compile(nil, x, expr.ForID); e != nil {
 			id = append(id, e)
 		}
 	}
@@ -174,6 +174,7 @@ var idParts = strings.NewReplacer(`\`, `\\`, "/", `\/`)
 func idHook(parts []*Expr, cfg *config.Source) func(*event.Event) (string, error) {
 	return func(ev *event.Event) (string, error) {
 		in := eventInput(ev, cfg)
+		in.Apart = true
 		var texts []string
 		for _, e := range parts {
 			v, err := value(e, in)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 )
 
 // version makes the version of a mapping's change.
-func (v *evaluation) version(m *Mapping) merge.Version {
+func (v *evaluation) version(m *Mapping, kind merge.ChangeKind) merge.Version {
 	var room [4]merge.Component
 	tuple := room[:0]
 	for i, p := range m.Version {
@@ -37,8 +38,14 @@ func (v *evaluation) version(m *Mapping) merge.Version {
 		}
 		tuple = append(tuple, c)
 	}
-	var parts [16][]byte
-	return merge.NewVersion(tuple, merge.Write, v.readable(m, parts[:0])...)
+	switch {
+	case v.digest == nil:
+		var parts [16][]byte
+		return merge.NewVersion(tuple, kind, v.readable(m, parts[:0])...)
+	case m.Replaces != nil: // the whole list has one version
+		return merge.NewVersion(tuple, kind, v.digest)
+	}
+	return merge.NewVersion(tuple, kind, v.digest, strconv.AppendInt(nil, int64(v.element), 10))
 }
 
 // component encodes an element of a version, or an occupant's since. A kind of 0
@@ -137,7 +144,7 @@ func headerText(e *event.Event) []byte {
 }
 
 // learnKinds finds out the kinds of version elements that the expressions do not
-// tell: from the other mappings of the scope, and from the presets' samples.
+// tell: from the other mappings of the register, and from the presets' samples.
 func (c *compiler) learnKinds() {
 	for _, t := range c.plan.Tables {
 		for _, m := range t.Mappings {
@@ -150,16 +157,27 @@ func (c *compiler) learnKinds() {
 				}
 			}
 		}
-		for s := range Registers(t.Table.Table) {
-			share(t, s)
-		}
 		t.since = sinceKind(t)
+	}
+	for _, t := range c.plan.Tables {
+		for r := range t.Registers() {
+			share(t, r)
+		}
 	}
 }
 
-// Registers yields the versions that a table keeps: one per scope, and one per
-// first column, each with the columns it is of.
-func Registers(t *merge.Table) func(func(Register) bool) {
+// Register is a thing that versions are compared for.
+type Register struct {
+	Name, Scope string // Scope is "" for a first column
+	// Columns are those it is of, none for the row's existence, of which deletes
+	// are compared with everything that is said of the row.
+	Columns   []int
+	Existence bool
+}
+
+// Registers yields what versions of the table are compared for: each scope, each
+// first column and, where deletes are remembered, the existence of its rows.
+func (t *Table) Registers() func(func(Register) bool) {
 	return func(yield func(Register) bool) {
 		for s, name := range t.Scopes() {
 			if !yield(Register{Name: "scope " + name, Scope: name, Columns: t.ScopeColumns(s)}) {
@@ -171,28 +189,44 @@ func Registers(t *merge.Table) func(func(Register) bool) {
 				return
 			}
 		}
+		if t.Remembers() {
+			yield(Register{Name: "the existence of its rows", Existence: true})
+		}
 	}
 }
 
-// Register is one version that a table keeps.
-type Register struct {
-	Name, Scope string // Scope is "" for a first column
-	Columns     []int
+// Feeders returns the mappings whose versions are compared in a register: those
+// of the table and, for the existence of its rows, those of other tables that
+// insert its rows or empty its groups.
+func (t *Table) Feeders(r Register) []*Mapping {
+	var out []*Mapping
+	add := func(all []*Mapping) {
+		for _, m := range all {
+			if !m.broken && !slices.Contains(out, m) && (r.Existence || m.Feeds(r)) {
+				out = append(out, m)
+			}
+		}
+	}
+	add(t.Mappings)
+	if r.Existence {
+		add(t.Stubs)
+		add(t.Emptying)
+	}
+	return out
 }
 
-// Feeds tells whether a mapping may set any column of a register.
+// Feeds tells whether a mapping may set any column of a register of its table,
+// or says anything of the existence of its rows.
 func (m *Mapping) Feeds(r Register) bool {
-	return slices.ContainsFunc(r.Columns, func(i int) bool { return m.Columns[i] != nil })
+	return r.Existence || slices.ContainsFunc(r.Columns, func(i int) bool { return m.Columns[i] != nil })
 }
 
 // share gives an element of unknown kind the kind that it has in the other
 // mappings of the register.
 func share(t *Table, r Register) {
 	var known []merge.ComponentKind
-	for _, m := range t.Mappings {
-		if m.broken || !m.Feeds(r) {
-			continue
-		}
+	feeders := t.Feeders(r)
+	for _, m := range feeders {
 		for i, p := range m.Version {
 			for len(known) <= i {
 				known = append(known, 0)
@@ -202,10 +236,7 @@ func share(t *Table, r Register) {
 			}
 		}
 	}
-	for _, m := range t.Mappings {
-		if m.broken || !m.Feeds(r) {
-			continue
-		}
+	for _, m := range feeders {
 		for i, p := range m.Version {
 			if p.Kind == 0 {
 				p.Kind = known[i]
