@@ -184,7 +184,7 @@ func (c *checker) try(m *mapping.Mapping, samples []mapping.Sampled, lacking map
 	}
 }
 
-var noSuchField = regexp.MustCompile(`^(?:when: )?no such field: (\S+) has no (\S+?)(?:\. Has .*)?$`)
+var noSuchField = regexp.MustCompile(`^(?:[^:]{1,60}: )*no such field: (\S+) has no (\S+?)(?:\. Has .*)?$`)
 
 // known tells whether a fault is that of a path that has been reported.
 func known(reason string, lacking map[string]bool) bool {

@@ -353,7 +353,9 @@ func (c *compiler) assignments(out *Mapping, m *config.Mapping) {
 			continue // reported: it is not a column, or not one to be set
 		}
 		out.Columns[i] = &Assignment{At: a.Column, Expr: c.compile(out.Source, a.Expr, out.names)}
-		c.fits(out, out.Columns[i].Expr, t.Columns[i].Type, &t.Columns[i])
+		if t.Columns[i].Rule != merge.Count {
+			c.fits(out, out.Columns[i].Expr, t.Columns[i].Type, &t.Columns[i])
+		}
 	}
 	if m.Rest != nil {
 		out.rest = c.compile(out.Source, *m.Rest, out.names)

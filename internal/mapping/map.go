@@ -139,7 +139,7 @@ func (v *evaluation) wants(m *Mapping) bool {
 	r := v.eval(m.when)
 	wanted, err := truth(r.val, r.err)
 	if err != nil {
-		v.fault(m, "", "when: %v", err)
+		v.failed(m, "", fmt.Errorf("when: %w", err))
 	}
 	return wanted && err == nil
 }
@@ -147,11 +147,13 @@ func (v *evaluation) wants(m *Mapping) bool {
 // failed adds the fault of an expression that gives no value.
 func (v *evaluation) failed(m *Mapping, column string, err error) {
 	var missing *expr.MissingError
-	if errors.As(err, &missing) && missing.Path != nil && m.Source.Preset.Name != "http" {
+	lacks := errors.As(err, &missing) && missing.Path != nil
+	if lacks && m.Source.Preset.Name != "http" {
 		v.fault(m, column, "%v. Has the provider changed its API version?", err)
-		return
+	} else {
+		v.fault(m, column, "%v", err)
 	}
-	v.fault(m, column, "%v", err)
+	v.out.Faults[len(v.out.Faults)-1].Missing = lacks
 }
 
 func (v *evaluation) fault(m *Mapping, column, format string, args ...any) {
@@ -159,7 +161,7 @@ func (v *evaluation) fault(m *Mapping, column, format string, args ...any) {
 	if v.element >= 0 {
 		reason = fmt.Sprintf("element %d: %s", v.element, reason)
 	}
-	v.out.Faults = append(v.out.Faults, Fault{Table: m.Table.Config.Text, Column: column, Reason: reason})
+	v.out.Faults = append(v.out.Faults, Fault{Table: m.Table.Config.Text, Column: column, Reason: reason, Mapping: m.Config.Path})
 }
 
 // changes gives what the mapping says: one change, and if it is a delete what it
@@ -218,7 +220,7 @@ func (v *evaluation) deletes(m *Mapping) bool {
 	r := v.eval(m.Delete)
 	gone, err := truth(r.val, r.err)
 	if err != nil {
-		v.fault(m, "", "delete: %v", err)
+		v.failed(m, "", fmt.Errorf("delete: %w", err))
 	}
 	return gone
 }
@@ -302,7 +304,7 @@ func (v *evaluation) occupant(m *Mapping, key merge.Key, keyed bool) *merge.Occu
 		o.Since, err = component(r.val, m.Table.since, v.valuer.zone)
 	}
 	if err != nil {
-		v.fault(m, "", "the occupant's since: %v", err)
+		v.failed(m, "", fmt.Errorf("the occupant's since: %w", err))
 	}
 	return o
 }
@@ -311,7 +313,7 @@ func (v *evaluation) occupantID(m *Mapping) (string, bool) {
 	r := v.eval(m.OccupantID)
 	switch {
 	case r.err != nil:
-		v.fault(m, "", "occupant: %v", r.err)
+		v.failed(m, "", fmt.Errorf("occupant: %w", r.err))
 		return "", false
 	case isNothing(r.val):
 		v.fault(m, "", "the occupant's id is null (%s). Events without one belong in a when:.", m.OccupantID.Text)
@@ -388,6 +390,9 @@ func (v *evaluation) cell(m *Mapping, i int, val ref.Val, bad int) (merge.Cell, 
 	case val == expr.Absent:
 		return merge.Cell{}, nil
 	}
+	if col.Rule == merge.Count {
+		return counted(val), nil
+	}
 	value, replaced, err := v.valuer.value(col.Type, val, bad)
 	if err != nil {
 		return merge.Cell{}, err
@@ -400,6 +405,18 @@ func (v *evaluation) cell(m *Mapping, i int, val ref.Val, bad int) (merge.Cell, 
 	}
 	v.out.Replaced += replaced
 	return merge.Cell{Set: true, Value: value}, nil
+}
+
+// one is what an event adds to a count.
+var one, _ = merge.ParseValue(merge.Type{Kind: merge.Int}, "1")
+
+// counted makes the cell of a count, which takes any value: null and false count
+// nothing.
+func counted(val ref.Val) merge.Cell {
+	if val == types.NullValue || val == types.False {
+		return merge.Cell{Set: true}
+	}
+	return merge.Cell{Set: true, Value: one}
 }
 
 func hasRung(c *merge.Column, v merge.Value) bool {

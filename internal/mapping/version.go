@@ -33,7 +33,7 @@ func (v *evaluation) version(m *Mapping, kind merge.ChangeKind) merge.Version {
 			c, err = component(r.val, p.Kind, v.valuer.zone)
 		}
 		if err != nil {
-			v.fault(m, "", "version[%d]: %v", i, err)
+			v.failed(m, "", fmt.Errorf("version[%d]: %w", i, err))
 			return ""
 		}
 		tuple = append(tuple, c)
