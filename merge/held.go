@@ -64,7 +64,8 @@ type Written struct {
 	// Sets are the sets that grew, and Links the links that are new.
 	Sets  []Set
 	Links []Link
-	// Absent are the rows of IfMissing Wait for which there is no row.
+	// Absent are the batch's own rows of IfMissing Wait for which there is no
+	// row.
 	Absent []*Row
 }
 
@@ -99,10 +100,11 @@ func (h *Held) Write(b Batch) Written {
 			if r.IfMissing != mode {
 				continue
 			}
+			given := r
 			r = h.resolved(r)
 			if mode != Insert && h.Shown(r.Key) == nil {
 				if mode == Wait {
-					w.Absent = append(w.Absent, r)
+					w.Absent = append(w.Absent, given)
 				}
 				continue
 			}
@@ -210,6 +212,9 @@ func (h *Held) Shown(k Key) *Row {
 	}
 	return withRoot(h.table, r, h.chains)
 }
+
+// Set gives the set of a group, which has no version if there is none.
+func (h *Held) Set(group Key) Set { return h.sets[group] }
 
 // Parts gives what is held of a key: on a table with occupants their records
 // and what belongs to the row itself, else the one row, which is not Written if

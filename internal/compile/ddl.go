@@ -96,6 +96,15 @@ func versionColumns(d Dialect, t *sink.Table) []column {
 	if t.Occupied {
 		out = append(out, bytesColumn(d, SinceColumn), bytesColumn(d, OccupantColumn))
 	}
+	if t.OnDelete != merge.DeleteNone {
+		out = append(out, bytesColumn(d, SeenColumn))
+	}
+	if marks(t) {
+		out = append(out, bytesColumn(d, DeleteColumn))
+	}
+	if t.OnDelete == merge.DeleteMark {
+		out = append(out, newColumn(d, DeletedAtColumn, timeType))
+	}
 	return out
 }
 
@@ -124,7 +133,9 @@ func recordColumns(d Dialect, t *sink.Table, live *sink.Live) []column {
 				c.ddl += " not null"
 				c.live.NotNull = true
 			}
-		case IDParam:
+		case DeleteTimeParam:
+			c = newColumn(d, f.Name, timeType)
+		case IDParam, PartParam:
 			c = bytesColumn(d, f.Name)
 			c.ddl += " not null"
 			c.live.NotNull = true
@@ -166,6 +177,42 @@ func keyOf(t *sink.Table) []string {
 // there, or not needed, have Exists false.
 type Schemas struct {
 	Table, Records, Versions *sink.Live
+	// Sides are the tables of SideTables, by name.
+	Sides map[string]*sink.Live
+}
+
+// Look asks for all live schemas that concern a table.
+func Look(t *sink.Table, inspect func(table string) (*sink.Live, error)) (Schemas, error) {
+	none := &sink.Live{}
+	have := Schemas{Table: none, Records: none, Versions: none, Sides: map[string]*sink.Live{}}
+	look := func(name string, into **sink.Live) error {
+		live, err := inspect(name)
+		if err == nil {
+			*into = live
+		}
+		return err
+	}
+	if err := look(t.Name, &have.Table); err != nil {
+		return have, err
+	}
+	if t.Occupied {
+		if err := look(OccupantsTable(t.Name), &have.Records); err != nil {
+			return have, err
+		}
+	}
+	if Beside(t) {
+		if err := look(VersionsTable(t.Name), &have.Versions); err != nil {
+			return have, err
+		}
+	}
+	for _, name := range SideTables(t) {
+		live := none
+		if err := look(name, &live); err != nil {
+			return have, err
+		}
+		have.Sides[name] = live
+	}
+	return have, nil
 }
 
 // Migrate gives the statements that bring live schemas in line with a table:
@@ -177,6 +224,12 @@ func Migrate(d Dialect, t *sink.Table, have Schemas) []string {
 	}
 	if Beside(t) && !have.Versions.Exists {
 		out = append(out, versionsDDL(d, t))
+	}
+	for _, x := range sides(d, t) {
+		live := have.Sides[x.name]
+		if live == nil || !live.Exists {
+			out = append(out, x.ddl())
+		}
 	}
 	return out
 }

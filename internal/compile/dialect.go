@@ -60,6 +60,16 @@ type dialect interface {
 	records(p *projection) string
 	// inOrder is the ORDER BY that takes records in the order of the parameters.
 	inOrder() string
+	// locking ends a query by key that locks the rows it gives; remove deletes
+	// rows by key.
+	locking() string
+	remove(table, on string, params []Param) string
+	// sideGet, sidePut and sideDrop read, store and remove entries of a table
+	// beside; purge removes old tombstones.
+	sideGet(s *side, by []field) string
+	sidePut(s *side) string
+	sideDrop(s *side, by []field) string
+	purge(s *side) string
 }
 
 func (d Dialect) impl() dialect {
@@ -88,6 +98,9 @@ type Statements struct {
 	Occupants *OccupantStatements
 	// Beside is nil for a table that keeps its versions in its rows.
 	Beside *BesideStatements
+	// Held is nil for a table that is Local. Of one that is not, only Held and
+	// Required are there.
+	Held *HeldStatements
 	// Required are the columns without which a new row is refused.
 	Required []Required
 }
@@ -104,6 +117,9 @@ type Required struct {
 // is missing is a *MissingError. records is the live schema of the occupants'
 // table, and only needed for a table with occupants.
 func Compile(d Dialect, t *sink.Table, live, records *sink.Live) (*Statements, error) {
+	if !t.Local() {
+		return compileHeld(d, t, live, records)
+	}
 	return compileWith(d.impl(), t, live, records)
 }
 
@@ -161,7 +177,7 @@ func required(t *sink.Table, r *relation, live *sink.Live) []Required {
 			}
 			continue
 		}
-		if rule := t.Columns[i].Rule; rule == merge.Touch || rule == merge.Latest && c.Default != "" {
+		if rule := t.Columns[i].Rule; rule == merge.Touch || rule == merge.Flag || rule == merge.Chain || rule == merge.Latest && c.Default != "" {
 			continue
 		}
 		out = append(out, Required{c.Name, i})

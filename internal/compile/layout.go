@@ -15,6 +15,13 @@ const (
 	OccupantColumn = "occupant_id"
 )
 
+// The names of the columns of tables that know deletes.
+const (
+	SeenColumn      = "seen_version"
+	DeleteColumn    = "delete_version"
+	DeletedAtColumn = "deleted_at"
+)
+
 // ScopeColumn names the column that holds a scope's version.
 func ScopeColumn(scope string) string { return scope + "_version" }
 
@@ -26,14 +33,19 @@ type ParamKind uint8
 
 // What a parameter takes.
 const (
-	KeyParam    ParamKind = iota // a part of the key
-	CellParam                    // a column's value
-	ScopeParam                   // the version of a scope
-	FirstParam                   // the version of a first column
-	SinceParam                   // since when the occupant holds the row
-	IDParam                      // the occupant
-	StoredScope                  // the stored version of a scope (versions beside)
-	StoredFirst                  // the stored version of a first column (versions beside)
+	KeyParam        ParamKind = iota // a part of the key
+	CellParam                        // a column's value
+	ScopeParam                       // the version of a scope
+	FirstParam                       // the version of a first column
+	SinceParam                       // since when the occupant holds the row
+	IDParam                          // the occupant
+	StoredScope                      // the stored version of a scope (versions beside)
+	StoredFirst                      // the stored version of a first column (versions beside)
+	PartParam                        // the occupant of a record, '' for what belongs to the row itself
+	SeenParam                        // the greatest version of the row's writes
+	DeleteParam                      // the version of the row's delete
+	DeletedAtParam                   // the time of the delete, while the row is deleted
+	DeleteTimeParam                  // the time of the delete, newer writes or not
 )
 
 // Param is one parameter of a statement.
@@ -72,6 +84,19 @@ func (p Param) Of(r *merge.Row) (string, bool) {
 		if r.Occupant != nil {
 			return r.Occupant.ID, true
 		}
+	case PartParam:
+		if r.Occupant != nil {
+			return r.Occupant.ID, true
+		}
+		return "", true
+	case SeenParam:
+		return string(r.Seen), r.Seen != ""
+	case DeleteParam:
+		return string(r.Deleted), r.Deleted != ""
+	case DeletedAtParam:
+		return r.DeletedAt.Text(), r.Gone() && !r.DeletedAt.IsNull()
+	case DeleteTimeParam:
+		return r.DeletedAt.Text(), !r.DeletedAt.IsNull()
 	}
 	return "", false
 }
@@ -96,6 +121,7 @@ type relation struct {
 	since  *field  // of an occupants table
 	stored []field // stored versions, as parameters, if versions live beside
 	touch  []field
+	more   []field // of tables that are not Local: occupants, existence and deletes
 	beside bool
 }
 
@@ -107,7 +133,7 @@ func (r *relation) fields() []field {
 	if r.since != nil {
 		out = append(out, *r.since)
 	}
-	return out
+	return append(out, r.more...)
 }
 
 var versionType = merge.Type{Kind: merge.Text}
@@ -157,6 +183,10 @@ func (r *relation) number() {
 		n++
 		r.since.n = n
 	}
+	for i := range r.more {
+		n++
+		r.more[i].n = n
+	}
 	for _, f := range append(append([]field{}, r.scopes...), r.firsts...) {
 		n++
 		f.n = n
@@ -184,6 +214,9 @@ func own(t *sink.Table) *relation {
 
 // occupants is the table of the records of a table's occupants.
 func occupants(t *sink.Table) *relation {
+	if !t.Local() {
+		return heldRecords(t)
+	}
 	r := layout(t, OccupantsTable(t.Name), func(i int) bool { return !t.OfKey(i) && t.Columns[i].Rule != merge.Touch })
 	r.key = append(r.key, field{Param: Param{Kind: IDParam, Name: OccupantColumn, Type: versionType}, scope: -1})
 	r.since = &field{Param: Param{Kind: SinceParam, Name: SinceColumn, Type: versionType}, rule: merge.Max, scope: -1}
@@ -197,7 +230,7 @@ func (r *relation) bind(live *sink.Live) error {
 	if !live.Exists {
 		return &MissingError{Table: r.name}
 	}
-	columns := [][]field{r.key, r.values, r.touch}
+	columns := [][]field{r.key, r.values, r.touch, r.more}
 	if !r.beside {
 		columns = append(columns, r.scopes, r.firsts)
 	}

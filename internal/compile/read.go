@@ -23,6 +23,9 @@ type Reading struct {
 
 // Read makes the statements that read a table's rows as they live.
 func Read(d Dialect, t *sink.Table, live *sink.Live) (*Reading, error) {
+	if !t.Local() {
+		return readHeld(d, t, live)
+	}
 	all := *t
 	plain := *t.Table
 	plain.Occupied = false // every column of the table, whomever it belongs to
@@ -72,6 +75,20 @@ func Read(d Dialect, t *sink.Table, live *sink.Live) (*Reading, error) {
 		}
 	}
 	return out, nil
+}
+
+func readHeld(d Dialect, t *sink.Table, live *sink.Live) (*Reading, error) {
+	r := heldRow(t)
+	if err := r.bind(live); err != nil {
+		return nil, err
+	}
+	x := d.impl()
+	var columns []string
+	for _, f := range append(r.fields(), r.touch...) {
+		columns = append(columns, x.read(at(f), f))
+	}
+	return &Reading{ByKey: r.read(x, r.key, false), Fields: r.reading(),
+		All: fmt.Sprintf("select %s from %s as t", strings.Join(columns, ", "), QuoteTable(t.Name))}, nil
 }
 
 func (d postgres) byKey(columns, table, on string, params []Param) string {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/merge/mergetest"
 	"github.com/hookfold/hookfold/sink"
 )
 
@@ -27,6 +28,9 @@ type Engine struct {
 	Rounds int
 	// NotBeside says that the sink refuses tables whose versions live beside.
 	NotBeside bool
+	// LocalOnly says that the sink refuses tables that are not Local: deletes,
+	// complete lists, chains and counters.
+	LocalOnly bool
 }
 
 // Run runs the suite.
@@ -58,23 +62,34 @@ func (e Engine) open(t testing.TB, tables ...*sink.Table) sink.Sink {
 	return s
 }
 
-// variants are the tables on which every rule is tried.
+// variants are the tables on which every rule is tried, one of each shape that
+// the sink takes.
 func (e Engine) variants() []*sink.Table {
-	out := []*sink.Table{
-		{Table: named("plain", false), Name: "plain"},
-		{Table: named("occupied", true), Name: "occupied"},
-	}
+	var out []*sink.Table
+	shapes := mergetest.Shapes()
 	if !e.NotBeside {
-		out = append(out,
-			&sink.Table{Table: named("beside", false), Name: "beside", Versions: sink.Beside},
-			&sink.Table{Table: named("beside_occupied", true), Name: "beside_occupied", Versions: sink.Beside})
+		shapes = append(shapes, mergetest.Shape{Beside: true}, mergetest.Shape{Beside: true, Occupied: true})
+	}
+	for _, shape := range shapes {
+		x := &sink.Table{Table: mergetest.EveryRule(shape), Name: shape.Name()}
+		if shape.Beside {
+			x.Versions = sink.Beside
+		}
+		if x.Local() || !e.LocalOnly {
+			out = append(out, x)
+		}
 	}
 	return out
 }
 
 // apply writes one batch of changes of one table.
 func apply(ctx context.Context, s sink.Sink, table *sink.Table, changes []*merge.Change) (*sink.Result, error) {
-	return s.Apply(ctx, &sink.Batch{Groups: []sink.Group{{Table: table, Rows: merge.Fold(table.Table, changes)}}})
+	return s.Apply(ctx, &sink.Batch{Groups: []sink.Group{group(table, changes)}})
+}
+
+func group(table *sink.Table, changes []*merge.Change) sink.Group {
+	b := merge.FoldAll(table.Table, changes)
+	return sink.Group{Table: table, Rows: b.Rows, Sets: b.Sets, Links: b.Links}
 }
 
 // row is what is compared of a row: unset and NULL look alike in a database.
@@ -84,6 +99,10 @@ type row struct {
 	Since    merge.Component
 	Cells    map[string]string
 	Versions map[string]merge.Version
+	// Deleted is the version of the delete that the row remembers, and DeletedAt
+	// its time while the row is deleted.
+	Deleted   merge.Version
+	DeletedAt string
 }
 
 func rows(t *merge.Table, list []*merge.Row) []row {
@@ -100,6 +119,15 @@ func rows(t *merge.Table, list []*merge.Row) []row {
 			if c.Version != "" {
 				x.Versions[t.Columns[i].Name] = c.Version
 			}
+		}
+		if t.OnDelete != merge.DeleteNone {
+			x.Versions["seen"] = r.Seen
+		}
+		if t.OnDelete == merge.DeleteMark || t.OnDelete == merge.DeleteSet {
+			x.Deleted = r.Deleted
+		}
+		if t.OnDelete == merge.DeleteMark && r.Gone() {
+			x.DeletedAt = r.DeletedAt.Text()
 		}
 		for i, v := range r.Scopes {
 			if v != "" {
@@ -157,10 +185,20 @@ func newRand(t *testing.T) (*rand.Rand, uint64) {
 // rekey gives changes keys of their own, so that many small histories can live
 // in one table.
 func rekey(changes []*merge.Change, history int) []*merge.Change {
+	own := func(s string) string { return fmt.Sprintf("%06d.%s", history, s) }
 	out := make([]*merge.Change, len(changes))
 	for i, c := range changes {
 		x := *c
-		x.Key = merge.NewKey(fmt.Sprintf("%06d.%s", history, c.Key))
+		x.Key = merge.Key(own(string(c.Key)))
+		if c.Table.Chained {
+			if c.Occupant != nil {
+				x.Occupant = &merge.Occupant{ID: own(c.Occupant.ID), Since: c.Occupant.Since}
+			}
+			x.Links = nil
+			for _, l := range c.Links {
+				x.Links = append(x.Links, merge.Link{Old: own(l.Old), New: own(l.New)})
+			}
+		}
 		out[i] = &x
 	}
 	return out

@@ -130,6 +130,14 @@ func compositeKeys(t *testing.T, e Engine) {
 	mustHold(t, s, table, all, "composite keys")
 }
 
+func keyNames(t *sink.Table) []string {
+	var out []string
+	for _, k := range t.Key {
+		out = append(out, k.Name)
+	}
+	return out
+}
+
 func keyOnly(name string) *sink.Table {
 	return &sink.Table{Name: name, Table: merge.NewTable(merge.Table{Name: name, Key: []merge.KeyColumn{{Name: "id", Type: merge.Type{Kind: merge.Text}}}})}
 }
@@ -258,12 +266,12 @@ func plan(t *testing.T, e Engine) {
 			t.Errorf("%s: after migrating, %d statements are left, %v:\n%s", table.Name, len(left), err, strings.Join(left, "\n"))
 		}
 		live, err := s.Inspect(t.Context(), table)
-		if err != nil || !live.Exists || live.Column("a") == nil || !live.HasUnique([]string{"k"}) {
+		if err != nil || !live.Exists || live.Column("a") == nil || !live.HasUnique(keyNames(table)) {
 			t.Errorf("%s: live schema %+v, %v", table.Name, live, err)
 		}
 		grown := *table
-		grown.Table = merge.NewTable(merge.Table{Name: table.Table.Name, Key: table.Key, Occupied: table.Occupied,
-			Columns: append(table.Columns[:len(table.Columns):len(table.Columns)], merge.Column{Name: "later", Scope: "later"})})
+		grown.Table = merge.NewTable(merge.Table{Name: table.Table.Name, Key: table.Key, Occupied: table.Occupied, Chained: table.Chained,
+			OnDelete: table.OnDelete, Group: table.Group, Columns: append(table.Columns[:len(table.Columns):len(table.Columns)], merge.Column{Name: "later", Scope: "later"})})
 		more, err := s.Plan(t.Context(), []*sink.Table{&grown})
 		if err != nil || len(more) == 0 {
 			t.Fatalf("%s: no statement adds a column: %v", table.Name, err)

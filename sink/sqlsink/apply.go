@@ -17,6 +17,54 @@ type applier struct {
 	ctx    context.Context
 	result sink.Result
 	faults []sink.RowError
+	// broken is a fault that no row of the batch can be blamed for.
+	broken *sink.Error
+	anyAge bool
+}
+
+// write writes groups in their order, of those that are not Local first what
+// goes, last group first, so that a row that is gone is in nobody's way.
+func (a *applier) write(groups []sink.Group, states []*tableState) error {
+	held := make([]*holder, len(groups))
+	if list := locks(groups); len(list) > 0 {
+		if err := a.lock(a.ctx, list); err != nil {
+			return err
+		}
+	}
+	for i, g := range groups {
+		if states[i].statements.Held == nil {
+			continue
+		}
+		held[i] = a.holder(g, states[i])
+		if err := held[i].join(); err != nil {
+			return located(err, g.Table.Name)
+		}
+	}
+	if len(a.faults) > 0 {
+		return nil
+	}
+	if a.broken != nil {
+		return a.broken
+	}
+	for i := len(groups) - 1; i >= 0; i-- {
+		if held[i] != nil {
+			if err := held[i].remove(); err != nil {
+				return located(err, groups[i].Table.Name)
+			}
+		}
+	}
+	for i, g := range groups {
+		var err error
+		if held[i] != nil {
+			err = held[i].store()
+		} else {
+			err = a.group(g, states[i])
+		}
+		if err != nil {
+			return located(err, g.Table.Name)
+		}
+	}
+	return nil
 }
 
 // group writes the rows of one table.
@@ -227,14 +275,18 @@ func (w *writer) refuse(items []item) {
 		if len(columns) == 0 {
 			continue // an occupant that is not the newest; the newest is at fault
 		}
-		list := strings.Join(columns, ", ")
-		message := fmt.Sprintf("%s %s: there is no such row yet, and a new one needs a value for %s (NOT NULL)", w.table.Table.Name, w.table.Show(r.Key), list)
-		if !says(r) && r.Occupant == nil {
-			message = fmt.Sprintf("%s %s cannot be inserted as a parent with its key alone: %s is NOT NULL and has no default that counts", w.table.Table.Name, w.table.Show(r.Key), list)
-		}
-		w.faults = append(w.faults, sink.RowError{RowRef: sink.RowRef{Table: w.table, Row: r},
-			Err: &sink.Error{Action: sink.Wait, Message: message, On: w.table.Name + "." + columns[0]}})
+		w.faults = append(w.faults, sink.RowError{RowRef: sink.RowRef{Table: w.table, Row: r}, Err: w.lacking(r, columns)})
 	}
+}
+
+// lacking says that a row cannot be inserted yet, for want of columns.
+func (w *writer) lacking(r *merge.Row, columns []string) *sink.Error {
+	list := strings.Join(columns, ", ")
+	message := fmt.Sprintf("%s %s: there is no such row yet, and a new one needs a value for %s (NOT NULL)", w.table.Table.Name, w.table.Show(r.Key), list)
+	if !says(r) && r.Occupant == nil {
+		message = fmt.Sprintf("%s %s cannot be inserted as a parent with its key alone: %s is NOT NULL and has no default that counts", w.table.Table.Name, w.table.Show(r.Key), list)
+	}
+	return &sink.Error{Action: sink.Wait, Message: message, On: w.table.Name + "." + columns[0]}
 }
 
 // occupants joins the records of occupants and shows them.

@@ -17,12 +17,6 @@ type besideVersions struct {
 	was, is map[string]string
 }
 
-// besideKey is a key as hookfold_versions has it: a JSON list of its parts.
-func besideKey(k merge.Key) string {
-	b, _ := json.Marshal(k.Parts()) // a list of valid texts
-	return string(b)
-}
-
 // holdVersions locks the entries of all keys, in one order, and reads them.
 // From here on no other writer decides about these rows.
 func (w *writer) holdVersions(rows []*merge.Row) error {
@@ -32,33 +26,31 @@ func (w *writer) holdVersions(rows []*merge.Row) error {
 		if w.versions[r.Key] == nil {
 			v := &besideVersions{was: map[string]string{}}
 			w.versions[r.Key] = v
-			byText[besideKey(r.Key)] = v
+			byText[compile.KeyText(r.Key)] = v
 		}
 	}
 	keys := slices.Sorted(maps.Keys(byText))
-	if err := w.claim(w.ctx, w.s.Beside.Claim, w.table.Name, keys); err != nil {
+	if _, err := w.side(w.ctx, w.s.Beside.Claim, w.table.Name, texts(keys)); err != nil {
 		return err
 	}
-	var broken error
-	err := w.hold(w.ctx, w.s.Beside.Hold, w.table.Name, keys, func(key, versions string) {
+	err := w.sideRows(w.ctx, w.s.Beside.Hold, w.table.Name, texts(keys), func(cols []cell) error {
+		key, versions := cols[0].text, cols[1].text
 		if versions == "" {
-			return
+			return nil
 		}
 		if err := json.Unmarshal([]byte(versions), &byText[key].was); err != nil {
-			broken = fmt.Errorf("versions of %s %s: %w", w.table.Name, key, err)
+			return fmt.Errorf("versions of %s %s: %w", w.table.Name, key, err)
 		}
+		return nil
 	})
 	for _, v := range byText {
 		v.is = maps.Clone(v.was)
-	}
-	if err == nil {
-		err = broken
 	}
 	return err
 }
 
 func (w *writer) saveVersions() error {
-	var keys, versions []string
+	moved := newColumns(2)
 	for _, k := range slices.Sorted(maps.Keys(w.versions)) {
 		v := w.versions[k]
 		if maps.Equal(v.was, v.is) {
@@ -68,12 +60,10 @@ func (w *writer) saveVersions() error {
 		if err != nil {
 			return err
 		}
-		keys, versions = append(keys, besideKey(k)), append(versions, string(b))
+		moved.add(cell{compile.KeyText(k), true}, cell{string(b), true})
 	}
-	if keys == nil {
-		return nil
-	}
-	return w.save(w.ctx, w.s.Beside.Save, w.table.Name, keys, versions)
+	_, err := w.side(w.ctx, w.s.Beside.Save, w.table.Name, moved)
+	return err
 }
 
 // ownBeside joins rows under the lock on their versions: rows that are not

@@ -157,21 +157,50 @@ func (c postgresConn) all(ctx context.Context, sql string, args []any, row func(
 	return each(rows, false, func(_ int, cols []cell) error { return row(cols) })
 }
 
-func (c postgresConn) claim(ctx context.Context, sql, table string, keys []string) error {
-	_, err := c.tx.Exec(ctx, sql, table, keys)
+// lockClass is the first half of Hookfold's advisory locks: "hook".
+const lockClass = 0x686f6f6b
+
+func (c postgresConn) lock(ctx context.Context, buckets []int32) error {
+	_, err := c.tx.Exec(ctx, compile.LockSQL, int32(lockClass), buckets)
 	return err
 }
 
-func (c postgresConn) hold(ctx context.Context, sql, table string, keys []string, row func(key, versions string)) error {
-	return c.all(ctx, sql, []any{table, keys}, func(cols []cell) error {
-		row(cols[0].text, cols[1].text)
-		return nil
+func (c postgresConn) side(ctx context.Context, sql, table string, columns columns) (int, error) {
+	n := 0
+	err := sideParts(table, columns, func(args []any) error {
+		tag, err := c.tx.Exec(ctx, sql, args...)
+		n += int(tag.RowsAffected())
+		return err
 	})
+	return n, err
 }
 
-func (c postgresConn) save(ctx context.Context, sql, table string, keys, versions []string) error {
-	_, err := c.tx.Exec(ctx, sql, table, keys, versions)
-	return err
+func (c postgresConn) sideRows(ctx context.Context, sql, table string, columns columns, row func([]cell) error) error {
+	return sideParts(table, columns, func(args []any) error { return c.all(ctx, sql, args, row) })
+}
+
+// sideParts makes the parameters of a statement on a table beside, as often as
+// it takes.
+func sideParts(table string, columns columns, run func(args []any) error) error {
+	if columns == nil {
+		return run([]any{table})
+	}
+	for from := 0; from < len(columns[0]); from += maxRows {
+		args := []any{table}
+		for _, column := range columns.part(from, min(from+maxRows, len(columns[0]))) {
+			list := make([]*string, len(column))
+			for i := range column {
+				if column[i].ok {
+					list[i] = &column[i].text
+				}
+			}
+			args = append(args, list)
+		}
+		if err := run(args); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // each reads rows of texts; with placed, the first column is the place of the

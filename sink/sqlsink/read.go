@@ -35,19 +35,16 @@ func (s *sqlSink) readRows(ctx context.Context, t *sink.Table, keys []merge.Key)
 	var out []*merge.Row
 	beside := map[string]map[string]string{}
 	err = s.read(ctx, func(c conn) error {
-		take := func(key, versions string) {
+		take := func(cols []cell) error {
 			v := map[string]string{}
-			if versions != "" && json.Unmarshal([]byte(versions), &v) == nil {
-				beside[key] = v
+			if cols[1].ok && json.Unmarshal([]byte(cols[1].text), &v) == nil {
+				beside[cols[0].text] = v
 			}
+			return nil
 		}
 		if keys == nil {
 			if how.Versions != "" {
-				err := c.all(ctx, how.Versions, []any{t.Name}, func(cols []cell) error {
-					take(cols[0].text, cols[1].text)
-					return nil
-				})
-				if err != nil {
+				if err := c.sideRows(ctx, how.Versions, t.Name, nil, take); err != nil {
 					return err
 				}
 			}
@@ -59,14 +56,12 @@ func (s *sqlSink) readRows(ctx context.Context, t *sink.Table, keys []merge.Key)
 			return err
 		}
 		items := make([]item, len(keys))
-		texts := make([]string, len(keys))
 		for i, k := range keys {
 			items[i].row = &merge.Row{Key: k}
-			texts[i] = besideKey(k)
 		}
 		out = make([]*merge.Row, len(keys))
 		if how.Versions != "" {
-			if err := c.hold(ctx, how.VersionsByKey, t.Name, texts, take); err != nil {
+			if err := c.sideRows(ctx, how.VersionsByKey, t.Name, keyTexts(keys), take); err != nil {
 				return err
 			}
 		}
@@ -81,7 +76,7 @@ func (s *sqlSink) readRows(ctx context.Context, t *sink.Table, keys []merge.Key)
 	}
 	for _, r := range out {
 		if r != nil {
-			complete(t, r, beside[besideKey(r.Key)])
+			complete(t, r, beside[compile.KeyText(r.Key)])
 		}
 	}
 	return out, nil
@@ -106,12 +101,18 @@ func rowOf(t *sink.Table, fields []compile.Param, cols []cell) *merge.Row {
 			r.Cells[p.Index].Version = merge.Version(c.text)
 		case compile.SinceParam:
 			since = c
-		case compile.IDParam:
+		case compile.IDParam, compile.PartParam:
 			id = c
+		case compile.SeenParam:
+			r.Seen = merge.Version(c.text)
+		case compile.DeleteParam:
+			r.Deleted = merge.Version(c.text)
+		case compile.DeletedAtParam, compile.DeleteTimeParam:
+			r.DeletedAt = valueOf(p.Type, c)
 		}
 	}
 	r.Key = merge.NewKey(key...)
-	if id.ok {
+	if id.text != "" {
 		r.Occupant = &merge.Occupant{ID: id.text, Since: merge.Component(since.text)}
 	}
 	return r
@@ -125,8 +126,11 @@ func complete(t *sink.Table, r *merge.Row, beside map[string]string) {
 		if v := beside[compile.ScopeColumn(name)]; v != "" {
 			r.Scopes[s] = merge.Version(v)
 		}
-		r.Seen = max(r.Seen, r.Scopes[s])
+		if !t.Occupied || name != merge.KeyScope {
+			r.Seen = max(r.Seen, r.Scopes[s])
+		}
 	}
+	r.Written = true
 	for i := range r.Cells {
 		c := &r.Cells[i]
 		if v := beside[compile.FirstColumn(t.Columns[i].Name)]; v != "" {

@@ -95,16 +95,18 @@ func (s *sqlSink) Plan(ctx context.Context, tables []*sink.Table) ([]string, err
 	var out []string
 	done := map[string]bool{}
 	for _, t := range tables {
-		var have compile.Schemas
-		for _, x := range []struct {
-			name string
-			live **sink.Live
-		}{{t.Name, &have.Table}, {compile.OccupantsTable(t.Name), &have.Records}, {compile.VersionsTable(t.Name), &have.Versions}} {
-			live, err := s.inspect(ctx, x.name)
+		if err := compile.Refuses(t); err != nil {
+			return nil, err
+		}
+		have, err := compile.Look(t, func(name string) (*sink.Live, error) {
+			live, err := s.inspect(ctx, name)
 			if err != nil {
-				return nil, s.judged(err, x.name)
+				return nil, s.judged(err, name)
 			}
-			*x.live = live
+			return live, nil
+		})
+		if err != nil {
+			return nil, err
 		}
 		for _, sql := range compile.Migrate(s.dialect(), t, have) {
 			if !done[sql] {

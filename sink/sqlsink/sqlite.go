@@ -251,31 +251,56 @@ func (c *sqliteConn) all(ctx context.Context, text string, args []any, row func(
 	return eachRow(rows, row)
 }
 
-func (c *sqliteConn) claim(ctx context.Context, text, table string, keys []string) error {
-	for _, k := range keys {
-		if _, err := c.tx.ExecContext(ctx, text, table, k); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// lock has nothing to do: a transaction that writes is alone.
+func (c *sqliteConn) lock(context.Context, []int32) error { return nil }
 
-func (c *sqliteConn) hold(ctx context.Context, text, table string, keys []string, row func(key, versions string)) error {
-	for _, k := range keys {
-		err := c.all(ctx, text, []any{table, k}, func(cols []cell) error {
-			row(cols[0].text, cols[1].text)
-			return nil
-		})
+func (c *sqliteConn) side(ctx context.Context, text, table string, columns columns) (int, error) {
+	stmt, err := c.prepare(ctx, text)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	err = sideArgs(table, columns, func(args []any) error {
+		r, err := stmt.ExecContext(ctx, args...)
 		if err != nil {
 			return err
 		}
-	}
-	return nil
+		k, err := r.RowsAffected()
+		n += int(k)
+		return err
+	})
+	return n, err
 }
 
-func (c *sqliteConn) save(ctx context.Context, text, table string, keys, versions []string) error {
-	for i, k := range keys {
-		if _, err := c.tx.ExecContext(ctx, text, table, k, versions[i]); err != nil {
+func (c *sqliteConn) sideRows(ctx context.Context, text, table string, columns columns, row func([]cell) error) error {
+	stmt, err := c.prepare(ctx, text)
+	if err != nil {
+		return err
+	}
+	return sideArgs(table, columns, func(args []any) error {
+		rows, err := stmt.QueryContext(ctx, args...)
+		if err != nil {
+			return err
+		}
+		return eachRow(rows, row)
+	})
+}
+
+// sideArgs makes the parameters of a statement on a table beside, entry by entry.
+func sideArgs(table string, columns columns, run func(args []any) error) error {
+	if columns == nil {
+		return run([]any{table})
+	}
+	args := make([]any, 1+len(columns))
+	args[0] = table
+	for i := range columns[0] {
+		for j, column := range columns {
+			args[1+j] = nil
+			if column[i].ok {
+				args[1+j] = column[i].text
+			}
+		}
+		if err := run(args); err != nil {
 			return err
 		}
 	}

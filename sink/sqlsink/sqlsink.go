@@ -31,6 +31,9 @@ type Options struct {
 	// BatchTimeout bounds one try of a batch or any other call, so that a server
 	// that does not answer does not hold its caller; default 60 s.
 	BatchTimeout time.Duration
+	// AnyAge lets changes land that are so old that deletes newer than they are
+	// may have been purged.
+	AnyAge bool
 }
 
 func (o Options) withDefaults() Options {
@@ -53,6 +56,9 @@ func (o Options) withDefaults() Options {
 func Open(ctx context.Context, url string, tables []*sink.Table, opts Options) (sink.Sink, error) {
 	opts = opts.withDefaults()
 	for i, a := range tables {
+		if err := compile.Refuses(a); err != nil {
+			return nil, fmt.Errorf("open sink: %w", err)
+		}
 		for _, b := range tables[:i] {
 			if column := compile.Shared(a, b); column != "" {
 				return nil, fmt.Errorf("open sink: %s and %s are both table %s and both write %s, so each would take the other's version for its own. Make them one table with several events, or give them scopes of their own", b.Table.Name, a.Table.Name, a.Name, column)
@@ -115,10 +121,12 @@ type conn interface {
 	query(ctx context.Context, s compile.Statement, items []item, row func(n int, cols []cell) error) error
 	// all runs a query without items.
 	all(ctx context.Context, sql string, args []any, row func(cols []cell) error) error
-	// claim, hold and save work on the versions that lie beside.
-	claim(ctx context.Context, sql, table string, keys []string) error
-	hold(ctx context.Context, sql, table string, keys []string, row func(key, versions string)) error
-	save(ctx context.Context, sql, table string, keys, versions []string) error
+	// lock takes locks until the transaction ends, in the order given.
+	lock(ctx context.Context, buckets []int32) error
+	// side runs a statement on a table beside, for entries given by column, and
+	// sideRows one that gives rows. Without columns it runs once.
+	side(ctx context.Context, sql, table string, columns columns) (int, error)
+	sideRows(ctx context.Context, sql, table string, columns columns, row func(cols []cell) error) error
 }
 
 // item is a row to be written.
@@ -232,11 +240,9 @@ func (s *sqlSink) try(ctx context.Context, b *sink.Batch, hopeful bool) (*sink.R
 	}
 	var res *sink.Result
 	err := within(ctx, func(c conn) error {
-		a := &applier{conn: c, ctx: ctx}
-		for i, g := range b.Groups {
-			if err := a.group(g, states[i]); err != nil {
-				return located(err, g.Table.Name)
-			}
+		a := &applier{conn: c, ctx: ctx, anyAge: s.opts.AnyAge}
+		if err := a.write(b.Groups, states); err != nil {
+			return err
 		}
 		if len(a.faults) > 0 {
 			return &sink.BatchError{Rows: a.faults}
@@ -249,7 +255,7 @@ func (s *sqlSink) try(ctx context.Context, b *sink.Batch, hopeful bool) (*sink.R
 
 // oneStatement tells whether a batch is written by a single statement.
 func oneStatement(b *sink.Batch, states []*tableState) bool {
-	if len(b.Groups) != 1 || states[0].statements.Beside != nil || states[0].statements.Occupants != nil {
+	if len(b.Groups) != 1 || states[0].statements.Held != nil || states[0].statements.Beside != nil || states[0].statements.Occupants != nil {
 		return false
 	}
 	rows := b.Groups[0].Rows

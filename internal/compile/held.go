@@ -1,0 +1,300 @@
+package compile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
+)
+
+// HeldStatements are what a sink runs for a table that is not Local. It locks
+// first, in a statement of its own, and only then reads: what is read cannot
+// change any more, so the joined rows are stored without a condition, but for
+// rows that are as they are to be.
+type HeldStatements struct {
+	// Rows reads rows by key and locks them; Group reads those of groups, by the
+	// groups' keys. They give, after the place of the parameters on PostgreSQL,
+	// the columns of Fields.
+	Rows, Group Statement
+	Fields      []Param
+	// Insert makes new rows, Update changes those that are there, and Delete
+	// removes rows by key.
+	Insert, Update, Delete Statement
+	// Rekey gives a row another key, so that what the config does not map stays.
+	// Its key parameters are the old and the new identity.
+	Rekey Statement
+	// Records reads the records of keys, RecordGroup those of groups; PutRecord
+	// stores records, and DropRecords removes all those of keys. They are empty
+	// for a table without occupants.
+	Records, RecordGroup, PutRecord, DropRecords Statement
+	RecordFields                                 []Param
+	// Known tells which keys there are rows of (or records).
+	Known, KnownRecord Statement
+	// Tombstones, Sets, Links, Aliases, Ledger and Meta are nil where a table
+	// does not need them.
+	Tombstones, Sets, Links, Aliases, Ledger, Meta *SideStatements
+	// Members reads aliases by root, After links by what they replace, and
+	// LedgerOf and DropLedger take all entries of keys.
+	Members, After, LedgerOf, DropLedger string
+	// Purge removes tombstones that were stored before a time, a number of them
+	// at most, and gives their versions. Its parameters are the table, the time
+	// and the number.
+	Purge string
+}
+
+// LockSQL takes PostgreSQL's locks until the transaction ends: their class, and
+// their numbers in order.
+const LockSQL = "select pg_advisory_xact_lock($1::int4, b) from unnest($2::int4[]) as b"
+
+// heldRow is a table that is not Local, all columns of its rows.
+func heldRow(t *sink.Table) *relation {
+	r := layout(t, t.Name, func(int) bool { return true })
+	if t.Occupied {
+		r.more = append(r.more, plainField(SinceParam, SinceColumn, versionType), plainField(IDParam, OccupantColumn, versionType))
+	}
+	if t.OnDelete != merge.DeleteNone {
+		r.more = append(r.more, plainField(SeenParam, SeenColumn, versionType))
+	}
+	if marks(t) {
+		r.more = append(r.more, plainField(DeleteParam, DeleteColumn, versionType))
+	}
+	if t.OnDelete == merge.DeleteMark {
+		r.more = append(r.more, plainField(DeletedAtParam, DeletedAtColumn, timeType))
+	}
+	r.number()
+	return r
+}
+
+// heldRecords is the table of the records of a table that is not Local: those
+// of its occupants, and that of the row itself, whose occupant is ”.
+func heldRecords(t *sink.Table) *relation {
+	r := layout(t, OccupantsTable(t.Name), func(i int) bool {
+		rule := t.Columns[i].Rule
+		return rule != merge.Touch && rule != merge.Flag && rule != merge.Chain
+	})
+	r.key = append(r.key, plainField(PartParam, OccupantColumn, versionType))
+	r.more = append(r.more, plainField(SinceParam, SinceColumn, versionType))
+	if t.OnDelete != merge.DeleteNone {
+		r.more = append(r.more, plainField(SeenParam, SeenColumn, versionType), plainField(DeleteParam, DeleteColumn, versionType),
+			plainField(DeleteTimeParam, DeletedAtColumn, timeType))
+	}
+	r.number()
+	return r
+}
+
+func plainField(kind ParamKind, name string, typ merge.Type) field {
+	return field{Param: Param{Kind: kind, Name: name, Type: typ}, scope: -1}
+}
+
+// Refuses says why a table cannot be written by a SQL sink, and what to do; nil
+// if it can.
+func Refuses(t *sink.Table) error {
+	if !t.Local() && t.Versions == sink.Beside {
+		return fmt.Errorf("table %s: keep_versions: beside does not go with deletes, complete lists, chains and counters. Let Hookfold add its columns to the table (leave keep_versions out), or write into a table of its own and show both in a view", t.Name)
+	}
+	return nil
+}
+
+func compileHeld(d Dialect, t *sink.Table, live, records *sink.Live) (*Statements, error) {
+	if err := Refuses(t); err != nil {
+		return nil, err
+	}
+	x := d.impl()
+	r := heldRow(t)
+	if err := r.bind(live); err != nil {
+		return nil, err
+	}
+	h := &HeldStatements{Fields: r.reading(), Insert: r.insert(x, true), Update: r.replace(x, t), Delete: r.remove(x, r.key)}
+	h.Rows = r.read(x, r.key, true)
+	h.Known = r.known(x, r.key)
+	s := &Statements{Held: h, Required: required(t, r, live)}
+	var group []field
+	for i, at := range t.Group {
+		f := r.key[at]
+		f.Index, f.n = i, i+1
+		group = append(group, f)
+	}
+	if group != nil {
+		h.Group = r.read(x, group, true)
+	}
+	if t.Chained {
+		h.Rekey = r.rekey(x)
+	}
+	if t.Occupied {
+		if records == nil {
+			records = &sink.Live{}
+		}
+		o := heldRecords(t)
+		if err := o.bind(records); err != nil {
+			return nil, err
+		}
+		keys := o.key[:len(o.key)-1]
+		h.RecordFields = o.reading()
+		h.Records = o.read(x, keys, false)
+		h.KnownRecord = o.known(x, keys)
+		h.PutRecord = o.put(x)
+		h.DropRecords = o.remove(x, keys)
+		if group != nil {
+			h.RecordGroup = o.read(x, group, false)
+		}
+	}
+	h.sides(d, t)
+	return s, nil
+}
+
+func (h *HeldStatements) sides(d Dialect, t *sink.Table) {
+	if buries(t) {
+		s := tombstones(d, t)
+		h.Tombstones, h.Meta = s.statements(), metaOf(d, t).statements()
+		h.Purge = d.impl().purge(s)
+	}
+	if t.Group != nil {
+		h.Sets = setsOf(d, t).statements()
+	}
+	if Linked(t.Table) {
+		l, a := linksOf(d, t), aliasesOf(d, t)
+		h.Links, h.Aliases = l.statements(), a.statements()
+		h.Members = a.get([]field{a.values[0]})
+		h.After = l.get([]field{l.key[0]})
+	}
+	if counts(t) {
+		s := ledgerOf(d, t)
+		h.Ledger = s.statements()
+		h.LedgerOf = s.get(s.key[:1:1])
+		h.DropLedger = d.impl().sideDrop(s, s.key[:1:1])
+	}
+}
+
+func (postgres) purge(s *side) string {
+	return fmt.Sprintf("delete from %s as t\nwhere t.table_name = $1 and t.key in (select key from %[1]s where table_name = $1 and %s < $2::timestamptz order by key limit $3::int)\n  and t.%[2]s < $2::timestamptz\nreturning t.%s",
+		QuoteTable(s.name), s.stamp, DeleteColumn)
+}
+
+func (sqlite) purge(s *side) string {
+	return fmt.Sprintf("delete from %s\nwhere table_name = ?1 and key in (select key from %[1]s where table_name = ?1 and %s < ?2 order by key limit ?3)\nreturning %s",
+		QuoteTable(s.name), s.stamp, DeleteColumn)
+}
+
+// reading are the fields that a row is read by, in their order.
+func (r *relation) reading() []Param {
+	var out []Param
+	for _, f := range append(r.fields(), r.touch...) {
+		out = append(out, f.Param)
+	}
+	return out
+}
+
+// read selects rows by some columns of the key.
+func (r *relation) read(d dialect, by []field, lock bool) Statement {
+	var columns []string
+	for _, f := range append(r.fields(), r.touch...) {
+		columns = append(columns, d.read(at(f), f))
+	}
+	on, params := r.by(d, by)
+	sql := d.byKey(strings.Join(columns, ", "), QuoteTable(r.name), on, params)
+	if lock {
+		sql += d.locking()
+	}
+	return Statement{sql, params}
+}
+
+func (r *relation) known(d dialect, by []field) Statement {
+	on, params := r.by(d, by)
+	return Statement{d.byKey(d.read(at(by[0]), by[0]), QuoteTable(r.name), on, params), params}
+}
+
+func (r *relation) by(d dialect, by []field) (on string, params []Param) {
+	var conditions []string
+	for _, f := range by {
+		conditions = append(conditions, at(f)+" = "+d.param(f))
+		params = append(params, f.Param)
+	}
+	return strings.Join(conditions, " and "), params
+}
+
+func (r *relation) remove(d dialect, by []field) Statement {
+	on, params := r.by(d, by)
+	return Statement{d.remove(QuoteTable(r.name), on, params), params}
+}
+
+// rekey gives the row of one identity the key of another.
+func (r *relation) rekey(d dialect) Statement {
+	old, with := r.key[0], r.key[0]
+	old.Name, with.Name = "old", "new"
+	with.Index, with.n = 1, 2
+	params := []Param{old.Param, with.Param}
+	exprs := []string{d.param(old) + ` as "old"`, d.param(with) + ` as "new"`}
+	return Statement{fmt.Sprintf("update %s as t\nset %s = excluded.\"new\"\nfrom %s\nwhere %s = excluded.\"old\"",
+		QuoteTable(r.name), Quote(r.key[0].Name), d.excluded(exprs, params), at(r.key[0])), params}
+}
+
+// stores are the fields that are not part of the key.
+func (r *relation) stores() []field { return r.fields()[len(r.key):] }
+
+// put stores rows of a relation whatever is there.
+func (r *relation) put(d dialect) Statement {
+	var columns, exprs, set, differ []string
+	for _, f := range r.fields() {
+		columns = append(columns, Quote(f.Name))
+		exprs = append(exprs, d.param(f))
+	}
+	for _, f := range r.stores() {
+		set = append(set, Quote(f.Name)+" = "+in(f))
+		differ = append(differ, d.distinct(in(f), at(f), f))
+	}
+	params := r.params(false)
+	sql := d.insert(QuoteTable(r.name), columns, exprs, params) + "\non conflict (" + strings.Join(r.keyNames(), ", ") + ") do "
+	if set == nil {
+		return Statement{sql + "nothing", params}
+	}
+	return Statement{sql + "update set " + strings.Join(set, ", ") + "\nwhere " + strings.Join(differ, " or "), params}
+}
+
+// replace writes the update of rows that are there. A latest column that
+// nothing has set keeps the DEFAULT that it got, where it may not be NULL or
+// belongs to the row itself.
+func (r *relation) replace(d dialect, t *sink.Table) Statement {
+	var exprs, set, differ, values []string
+	for _, f := range r.fields() {
+		expr := d.param(f)
+		if f.Kind == CellParam && f.rule == merge.Latest && f.Live.NotNull && f.Live.Default != "" {
+			expr = "coalesce(" + expr + ", " + d.dflt(f) + ")"
+		}
+		exprs = append(exprs, expr+" as "+Quote(f.Name))
+	}
+	for _, f := range r.stores() {
+		becomes := in(f)
+		if f.Kind == CellParam && f.rule == merge.Latest && t.Occupied && t.OfKey(f.Index) {
+			becomes = fmt.Sprintf("case when excluded.%s is null then %s else %s end", Quote(ScopeColumn(t.Scopes()[f.scope])), at(f), in(f))
+		}
+		set = append(set, Quote(f.Name)+" = "+becomes)
+		differ = append(differ, d.distinct(becomes, at(f), f))
+		if f.Kind == CellParam || f.Kind == DeletedAtParam {
+			values = append(values, d.distinct(becomes, at(f), f))
+		}
+	}
+	if set == nil {
+		return Statement{}
+	}
+	for _, f := range r.touch {
+		if values != nil {
+			set = append(set, fmt.Sprintf("%s = case when %s then %s else %s end", Quote(f.Name), strings.Join(values, "\n      or "), d.now(f), at(f)))
+		}
+	}
+	params := r.params(false)
+	return Statement{"update " + QuoteTable(r.name) + " as t\nset " + strings.Join(set, ",\n    ") +
+		"\nfrom " + d.excluded(exprs, params) +
+		"\nwhere " + r.sameKey("t", "excluded") + "\n  and (" + strings.Join(differ, "\n   or ") + ")", params}
+}
+
+func (postgres) locking() string { return "\norder by v.hookfold_n\nfor no key update of t" }
+func (sqlite) locking() string   { return "" }
+
+func (d postgres) remove(table, on string, params []Param) string {
+	return fmt.Sprintf("delete from %s as t\nusing %s\nwhere %s", table, d.from(params), on)
+}
+
+func (sqlite) remove(table, on string, _ []Param) string {
+	return fmt.Sprintf("delete from %s as t where %s", table, on)
+}

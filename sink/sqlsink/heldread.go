@@ -1,0 +1,405 @@
+package sqlsink
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hookfold/hookfold/internal/compile"
+	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
+)
+
+var timeType = merge.Type{Kind: merge.Timestamp}
+
+// read reads what a batch concerns, under the locks.
+func (w *holder) read() error {
+	keys := map[merge.Key]bool{}
+	for _, r := range w.g.Rows {
+		keys[r.Key] = true
+	}
+	joined := map[string]bool{} // identities whose chain grows
+	if w.s.Links != nil {
+		var err error
+		if keys, joined, err = w.readLinks(keys); err != nil {
+			return err
+		}
+	}
+	grown, err := w.readSets(keys)
+	if err != nil {
+		return err
+	}
+	if err := w.readRows(keys, grown); err != nil {
+		return err
+	}
+	if err := w.readTombstones(keys); err != nil {
+		return err
+	}
+	return w.readLedger(joined)
+}
+
+// readLinks reads the chains of the identities that a batch names, and gives the
+// keys of the rows that it concerns, and the identities whose chain grows.
+func (w *holder) readLinks(rows map[merge.Key]bool) (map[merge.Key]bool, map[string]bool, error) {
+	ids := map[string]bool{}
+	for k := range rows {
+		ids[string(k)] = true
+	}
+	for _, l := range w.g.Links {
+		ids[l.Old], ids[l.New] = true, true
+	}
+	root := map[string]string{}
+	take := func(cols []cell) error {
+		root[cols[0].text] = cols[1].text
+		return nil
+	}
+	if err := w.sideRows(w.ctx, w.s.Aliases.Get, w.name(), texts(slices.Sorted(maps.Keys(ids))), take); err != nil {
+		return nil, nil, err
+	}
+	roots := map[string]bool{}
+	for _, r := range root {
+		roots[r] = true
+	}
+	if err := w.sideRows(w.ctx, w.s.Members, w.name(), texts(slices.Sorted(maps.Keys(roots))), take); err != nil {
+		return nil, nil, err
+	}
+	err := w.sideRows(w.ctx, w.s.After, w.name(), texts(slices.Sorted(maps.Keys(root))), func(cols []cell) error {
+		w.links[merge.Link{Old: cols[0].text, New: cols[1].text}] = true
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	rootOf := func(id string) string {
+		if r, ok := root[id]; ok {
+			return r
+		}
+		return id
+	}
+	growing := map[string]bool{} // roots
+	for _, l := range w.g.Links {
+		if !w.links[l] {
+			growing[rootOf(l.Old)], growing[rootOf(l.New)] = true, true
+		}
+	}
+	keys, joined := map[merge.Key]bool{}, map[string]bool{}
+	for id := range ids {
+		root[id] = rootOf(id)
+	}
+	for id, r := range root {
+		if growing[r] {
+			joined[id] = true
+		}
+		switch {
+		case w.table.Chained:
+			keys[merge.NewKey(r)] = true
+		case growing[r] || rows[merge.NewKey(id)]:
+			keys[merge.NewKey(id)] = true
+		}
+	}
+	w.chains = merge.NewChains(w.links)
+	return keys, joined, nil
+}
+
+// readSets reads the complete lists of the groups that a batch concerns, and
+// gives the groups of which it has newer ones.
+func (w *holder) readSets(keys map[merge.Key]bool) ([]merge.Key, error) {
+	if w.s.Sets == nil {
+		return nil, nil
+	}
+	groups := map[merge.Key]bool{}
+	for k := range keys {
+		groups[w.table.GroupOf(k)] = true
+	}
+	for _, s := range w.g.Sets {
+		groups[s.Group] = true
+	}
+	err := w.sideRows(w.ctx, w.s.Sets.Get, w.name(), keyTexts(slices.Sorted(maps.Keys(groups))), func(cols []cell) error {
+		k, err := compile.ParseKeyText(cols[0].text)
+		w.sets[k] = merge.Set{Group: k, Version: merge.Version(cols[1].text), At: valueOf(timeType, cols[2])}
+		return err
+	})
+	var grown []merge.Key
+	for _, s := range w.g.Sets {
+		if was := w.sets[s.Group]; merge.JoinSets(s, was) != was {
+			grown = append(grown, s.Group)
+		}
+	}
+	return grown, err
+}
+
+// readRows reads and locks the rows of keys, and all rows of groups, whose keys
+// it adds; on a table with occupants their records too.
+func (w *holder) readRows(keys map[merge.Key]bool, groups []merge.Key) error {
+	take := func(cols []cell) *merge.Row {
+		r := rowOf(w.table, w.s.Fields, cols)
+		w.complete(r)
+		r.Written = true
+		return r
+	}
+	takeRecord := func(cols []cell) *merge.Row {
+		r := rowOf(w.table, w.s.RecordFields, cols)
+		w.complete(r)
+		r.Written = r.Seen != "" || r.Deleted == ""
+		return r
+	}
+	list := itemsOfKeys(groups)
+	if len(list) > 0 {
+		err := w.query(w.ctx, w.s.Group, list, func(_ int, cols []cell) error {
+			r := take(cols)
+			keys[r.Key] = true
+			return nil
+		})
+		if err == nil && w.table.Occupied {
+			err = w.query(w.ctx, w.s.RecordGroup, list, func(_ int, cols []cell) error {
+				keys[takeRecord(cols).Key] = true
+				return nil
+			})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	list = itemsOfKeys(slices.Sorted(maps.Keys(keys)))
+	if len(list) == 0 {
+		return nil
+	}
+	err := w.query(w.ctx, w.s.Rows, list, func(n int, cols []cell) error {
+		r := take(cols)
+		r.Key = list[n].row.Key
+		w.rows[r.Key] = r
+		return nil
+	})
+	if err != nil || !w.table.Occupied {
+		return err
+	}
+	return w.query(w.ctx, w.s.Records, list, func(n int, cols []cell) error {
+		r := takeRecord(cols)
+		r.Key = list[n].row.Key
+		w.records[recordOf(r)] = r
+		return nil
+	})
+}
+
+// complete says which cells of a stored row are set, and fills in how new the
+// row is where nothing was stored of that.
+func (w *holder) complete(r *merge.Row) {
+	for s, v := range r.Scopes {
+		if !w.table.Occupied || r.Occupant == nil || w.table.Scopes()[s] != merge.KeyScope {
+			r.Seen = max(r.Seen, v)
+		}
+	}
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		if s := w.table.ScopeOf(i); s >= 0 && r.Scopes[s] != "" || c.Version != "" {
+			c.Set = true
+		}
+	}
+}
+
+func (w *holder) readTombstones(keys map[merge.Key]bool) error {
+	if w.s.Tombstones == nil {
+		return nil
+	}
+	var list []merge.Key
+	for _, k := range slices.Sorted(maps.Keys(keys)) {
+		if w.table.OnDelete == merge.DeleteRemove || w.rows[k] == nil { // a row remembers its own delete
+			list = append(list, k)
+		}
+	}
+	err := w.sideRows(w.ctx, w.s.Tombstones.Get, w.name(), keyTexts(list), func(cols []cell) error {
+		k, err := compile.ParseKeyText(cols[0].text)
+		x := tombstone{merge.Version(cols[1].text), valueOf(timeType, cols[2])}
+		w.tombs[k] = x
+		if r := w.rows[k]; r != nil {
+			r.Deleted, r.DeletedAt = x.version, x.at
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	// Last: a tombstone that was not there any more is in what has been purged.
+	return w.sideRows(w.ctx, w.s.Meta.Get, w.name(), nil, func(cols []cell) error {
+		w.purged = merge.Version(cols[0].text)
+		return nil
+	})
+}
+
+// readLedger reads the entries of the events that a batch counts, and all
+// entries of chains that grow.
+func (w *holder) readLedger(joined map[string]bool) error {
+	if w.s.Ledger == nil {
+		return nil
+	}
+	columns := map[string]int{}
+	for i, c := range w.table.Columns {
+		columns[c.Name] = i
+	}
+	take := func(cols []cell) error {
+		k, err := compile.ParseKeyText(cols[0].text)
+		i, ok := columns[cols[1].text]
+		if err != nil || !ok {
+			return err // a counter that the config does not have any more
+		}
+		w.ledger[entry{k, i, cols[2].text}] = merge.Amount{Version: merge.Version(cols[3].text), Value: valueOf(merge.Type{Kind: merge.Numeric}, cols[4])}
+		return nil
+	}
+	all := map[merge.Key]bool{}
+	if w.table.Chained {
+		for id := range joined {
+			all[merge.NewKey(w.chains.Root(id))] = true
+		}
+		if err := w.sideRows(w.ctx, w.s.LedgerOf, w.name(), keyTexts(slices.Sorted(maps.Keys(all))), take); err != nil {
+			return err
+		}
+	}
+	var key, column, identity []cell
+	asked := map[entry]bool{}
+	for _, r := range w.g.Rows {
+		k := r.Key
+		if w.table.Chained {
+			k = merge.NewKey(w.chains.Root(string(k)))
+		}
+		for i := range r.Cells {
+			for id := range r.Cells[i].Ledger {
+				e := entry{k, i, id}
+				if asked[e] || all[k] {
+					continue
+				}
+				asked[e] = true
+				key, column, identity = append(key, cell{compile.KeyText(k), true}), append(column, cell{w.table.Columns[i].Name, true}), append(identity, cell{id, true})
+			}
+		}
+	}
+	return w.sideRows(w.ctx, w.s.Ledger.Get, w.name(), [][]cell{key, column, identity}, take)
+}
+
+// parts are what is stored of the keys, as merge.NewHeld takes it.
+func (w *holder) parts() []*merge.Row {
+	entries := map[merge.Key]map[int]map[string]merge.Amount{}
+	for e, a := range w.ledger {
+		if entries[e.key] == nil {
+			entries[e.key] = map[int]map[string]merge.Amount{}
+		}
+		if entries[e.key][e.column] == nil {
+			entries[e.key][e.column] = map[string]merge.Amount{}
+		}
+		entries[e.key][e.column][e.identity] = a
+	}
+	var out []*merge.Row
+	add := func(r *merge.Row) {
+		for i, ledger := range entries[r.Key] {
+			c := &r.Cells[i]
+			c.Set, c.Ledger = true, ledger
+		}
+		out = append(out, r)
+	}
+	if !w.table.Occupied {
+		for _, r := range w.rows {
+			add(r)
+		}
+		for k, x := range w.tombs {
+			if w.rows[k] == nil {
+				out = append(out, w.blank(k, x))
+			}
+		}
+		return out
+	}
+	has := map[merge.Key]bool{}
+	for _, r := range w.records {
+		has[r.Key] = true
+		if r.Occupant == nil {
+			add(r)
+		} else {
+			out = append(out, r)
+		}
+	}
+	for k, r := range w.rows {
+		if w.records[record{k, ""}] != nil {
+			continue
+		}
+		if own := w.ownOf(r); !has[k] || own != nil {
+			if own == nil {
+				own = w.blank(k, tombstone{})
+				own.Written = true
+			}
+			add(own)
+		}
+	}
+	return out
+}
+
+func (w *holder) blank(k merge.Key, x tombstone) *merge.Row {
+	return &merge.Row{Key: k, Deleted: x.version, DeletedAt: x.at, Scopes: make([]merge.Version, len(w.table.Scopes())), Cells: make([]merge.Cell, len(w.table.Columns))}
+}
+
+// ownOf makes the record of what belongs to a row itself of a row that has none
+// yet: it was there before Hookfold, or before its table had anything that is
+// not decided by the row alone. It is nil if there is nothing.
+func (w *holder) ownOf(r *merge.Row) *merge.Row {
+	own := w.blank(r.Key, tombstone{})
+	own.Written = true
+	any := false
+	for i, c := range w.table.Columns {
+		if w.table.OfKey(i) && c.Rule != merge.Touch && c.Rule != merge.Flag && c.Rule != merge.Chain && r.Cells[i].Set {
+			own.Cells[i] = r.Cells[i]
+			if s := w.table.ScopeOf(i); s >= 0 {
+				own.Scopes[s] = r.Scopes[s]
+			}
+			any = true
+		}
+	}
+	if !any {
+		return nil
+	}
+	return own
+}
+
+// withinHorizon leaves out deletes of rows that are not there and whose own
+// deletes may have been purged, and reports writes of such rows.
+func (w *holder) withinHorizon() []*merge.Row {
+	if w.purged == "" || w.anyAge {
+		return w.g.Rows
+	}
+	var out []*merge.Row
+	for _, r := range w.g.Rows {
+		_, buried := w.tombs[r.Key]
+		switch {
+		case buried || w.rows[r.Key] != nil || max(r.Seen, r.Deleted) > w.purged:
+			out = append(out, r)
+		case r.Written:
+			w.faults = append(w.faults, sink.RowError{RowRef: sink.RowRef{Table: w.table, Row: r}, Err: &sink.Error{Action: sink.Reject,
+				Message: fmt.Sprintf("%s %s: older than the purge horizon: deletes up to version %s have been purged, so it cannot be told any more whether this row was deleted after it",
+					w.table.Table.Name, w.table.Show(r.Key), w.purged.Show())}})
+		}
+	}
+	return out
+}
+
+func (w *holder) name() string { return compile.TableName(w.table.Name) }
+
+func itemsOfKeys(keys []merge.Key) []item {
+	out := make([]item, len(keys))
+	for i, k := range keys {
+		out[i].row = &merge.Row{Key: k}
+	}
+	return out
+}
+
+// texts and keyTexts make one column of parameters.
+func texts(list []string) [][]cell {
+	column := make([]cell, len(list))
+	for i, s := range list {
+		column[i] = cell{s, true}
+	}
+	return [][]cell{column}
+}
+
+func keyTexts(keys []merge.Key) [][]cell {
+	column := make([]cell, len(keys))
+	for i, k := range keys {
+		column[i] = cell{compile.KeyText(k), true}
+	}
+	return [][]cell{column}
+}
