@@ -29,7 +29,6 @@ import (
 // deliveries run side by side in one table.
 type history struct {
 	name   string
-	config string
 	bodies []delivered
 }
 
