@@ -191,6 +191,7 @@ func TestF22EqualValuesAreEqualBytes(t *testing.T) {
 		{"timestamp", "2026-01-01T02:00:00.1234567+02:00", "2026-01-01T00:00:00.123456Z"},
 		{"timestamp", "2026-01-01T00:00:00z", "2026-01-01T00:00:00.000000Z"},
 		{"json", `{"b": 1.0, "a": 9007199254740993}`, `{"a":9007199254740993,"b":1.0}`},
+		{"json", `[1E2, "1E100000", -2.50e-3]`, `[1E2,"1E100000",-2.50e-3]`},
 		{"text[]", `[ "b", "a" ]`, `["b","a"]`}, {"bytes", `\xAB`, `\xab`}, {"date", "2026-02-28", "2026-02-28"},
 		{"text", "é", "é"},
 	} {
@@ -220,6 +221,8 @@ func TestValuesThatDoNotFitAreRefusedWithTheReason(t *testing.T) {
 		{"date", "2026-02-30", "does not fit date"},
 		{"uuid", "1234", "does not fit uuid"},
 		{"json", "{", "does not fit json"},
+		{"json", `{"a":[1E100000]}`, "it holds the number 1E100000, which would be written out in more than 1000 digits"},
+		{"json", `-1e-2000`, "more than 1000 digits"},
 		{"float", "Inf", "does not fit float"},
 	} {
 		typ, _ := ParseType(c.typ)

@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/hex"
 	"errors"
@@ -187,10 +188,15 @@ func parse(t Type, s string) (string, error) {
 }
 
 func misfit(t Type, s string) error {
+	return fmt.Errorf("%s does not fit %s", clip(s), t)
+}
+
+// clip shortens a value for a message.
+func clip(s string) string {
 	if len(s) > 40 {
-		s = strings.ToValidUTF8(s[:40], "") + "…"
+		return strings.ToValidUTF8(s[:40], "") + "…"
 	}
-	return fmt.Errorf("%s does not fit %s", s, t)
+	return s
 }
 
 func checkText(t Type, s string) error {
@@ -283,7 +289,33 @@ func parseJSON(s string) (string, error) {
 	if err != nil {
 		return "", misfit(Type{Kind: JSON}, s)
 	}
+	if err := checkNumbers(v); err != nil {
+		return "", err
+	}
 	return string(v), nil
+}
+
+// checkNumbers refuses a document with a number that a database would write out
+// in more than maxDigits digits: 1E100000 is eight bytes here and 100 kB there.
+func checkNumbers(doc []byte) error {
+	if !bytes.ContainsAny(doc, "eE") {
+		return nil
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(doc), jsontext.AllowDuplicateNames(true))
+	for {
+		tok, err := dec.ReadToken()
+		if err != nil {
+			return nil // the end: the document has been checked
+		}
+		if tok.Kind() != '0' {
+			continue
+		}
+		if text := tok.String(); strings.ContainsAny(text, "eE") {
+			if _, err := parseNumeric(Type{Kind: Numeric}, text); err != nil {
+				return fmt.Errorf("it holds the number %s, which would be written out in more than %d digits", clip(text), maxDigits)
+			}
+		}
+	}
 }
 
 // hasNUL tells whether a JSON document holds an escaped NUL, and not only an
