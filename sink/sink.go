@@ -73,6 +73,17 @@ type Knower interface {
 	Known(ctx context.Context, t *Table, keys []merge.Key) ([]bool, error)
 }
 
+// Purger is a Sink that remembers deletes apart from rows, and can forget them.
+type Purger interface {
+	// Purge forgets the deletes of a table's rows that it has kept since before a
+	// time, and tells how many. Rows stay as they are, and so do deletes that a
+	// row or an occupant's record remembers. From then on a change is refused
+	// (Reject) that is not newer than what was forgotten and whose row is not
+	// there: nothing can tell any more whether the row was deleted after it. The
+	// caller takes care that no event from before that time is still to come.
+	Purge(ctx context.Context, t *Table, before time.Time) (int, error)
+}
+
 // Batch is what one transaction writes: groups in the order to be written,
 // parents before children, and in each group rows sorted by key as merge.Folder
 // gives them.

@@ -40,16 +40,10 @@ func connect(ctx context.Context, plan *mapping.Plan) (*config.Problems, error) 
 }
 
 // schemas reads the live schemas that concern a table.
-func schemas(ctx context.Context, s sink.Sink, t *sink.Table) (have compile.Schemas, err error) {
-	for _, x := range []struct {
-		name string
-		live **sink.Live
-	}{{t.Name, &have.Table}, {compile.OccupantsTable(t.Name), &have.Records}, {compile.VersionsTable(t.Name), &have.Versions}} {
-		if *x.live, err = s.Inspect(ctx, &sink.Table{Table: t.Table, Name: x.name}); err != nil {
-			return have, err
-		}
-	}
-	return have, nil
+func schemas(ctx context.Context, s sink.Sink, t *sink.Table) (compile.Schemas, error) {
+	return compile.Look(t, func(name string) (*sink.Live, error) {
+		return s.Inspect(ctx, &sink.Table{Table: t.Table, Name: name})
+	})
 }
 
 // usageOf tells what the mappings of a plan do with a table.

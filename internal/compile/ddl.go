@@ -228,7 +228,7 @@ func Migrate(d Dialect, t *sink.Table, have Schemas) []string {
 	for _, x := range sides(d, t) {
 		live := have.Sides[x.name]
 		if live == nil || !live.Exists {
-			out = append(out, x.ddl())
+			out = append(out, x.ddl()...)
 		}
 	}
 	return out

@@ -98,9 +98,11 @@ type Statements struct {
 	Occupants *OccupantStatements
 	// Beside is nil for a table that keeps its versions in its rows.
 	Beside *BesideStatements
-	// Held is nil for a table that is Local. Of one that is not, only Held and
-	// Required are there.
+	// Held is nil for a table that is Local. Of one that is not, only Held,
+	// Known and Required are there.
 	Held *HeldStatements
+	// Known tells of which keys there are rows, without locking them.
+	Known Statement
 	// Required are the columns without which a new row is refused.
 	Required []Required
 }
@@ -139,7 +141,7 @@ func compileWith(x dialect, t *sink.Table, live, records *sink.Live) (*Statement
 	if err := r.bind(live); err != nil {
 		return nil, err
 	}
-	s := &Statements{Required: required(t, r, live)}
+	s := &Statements{Required: required(t, r, live), Known: r.known(x, r.key)}
 	if r.beside {
 		s.Beside = compileBeside(x, t, r)
 		s.Lock = r.lock(x)
@@ -177,7 +179,7 @@ func required(t *sink.Table, r *relation, live *sink.Live) []Required {
 			}
 			continue
 		}
-		if rule := t.Columns[i].Rule; rule == merge.Touch || rule == merge.Flag || rule == merge.Chain || rule == merge.Latest && c.Default != "" {
+		if rule := t.Columns[i].Rule; rule == merge.Touch || rule == merge.Flag || rule == merge.Chain || counter(rule) || rule == merge.Latest && c.Default != "" {
 			continue
 		}
 		out = append(out, Required{c.Name, i})
@@ -226,8 +228,11 @@ func (r *relation) fresh(d dialect, f field) string {
 			}
 		}
 	}
-	return d.param(f)
+	return orZero(d, f)
 }
+
+// counter tells whether a rule adds up, so that nothing is zero.
+func counter(r merge.Rule) bool { return r == merge.Sum || r == merge.Count }
 
 // update writes the join into rows that are there.
 func (r *relation) update(d dialect) Statement {

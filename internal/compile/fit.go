@@ -19,7 +19,14 @@ import (
 // triggers) it does not see.
 func Fit(live *sink.Live, c *merge.Change) error {
 	parts := c.Key.Parts()
-	for i, k := range c.Table.Key {
+	key := c.Table.Key
+	if c.Replaces { // the key is a group's
+		key = nil
+		for _, at := range c.Table.Group {
+			key = append(key, c.Table.Key[at])
+		}
+	}
+	for i, k := range key {
 		v, err := merge.ParseValue(k.Type, parts[i])
 		if err == nil {
 			err = fitColumn(live.Column(k.Name), v)

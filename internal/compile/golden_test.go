@@ -58,9 +58,27 @@ func examples(t *testing.T) map[string]*sink.Table {
 		"occupant": table("booking", merge.Table{Key: key("ref", "text"), Occupied: true, Columns: []merge.Column{
 			latest("status", "row", "text"), latest("invitee", "row", "text"), latest("no_show", "no_show", "bool"),
 			latest("channel", "key", "text"), {Name: "changed_at", Type: when, Rule: merge.Touch}}}),
+		"mark": table("customer", merge.Table{Key: key("id", "text"), OnDelete: merge.DeleteMark, Columns: []merge.Column{
+			latest("email", "row", "text"), {Name: "plan", Type: text, Rule: merge.First}, {Name: "changed_at", Type: when, Rule: merge.Touch}}}),
+		"complete_list": table("line", merge.Table{Key: append(key("order_id", "text"), key("line", "int")...), OnDelete: merge.DeleteRemove, Group: []int{0}, Columns: []merge.Column{
+			latest("qty", "row", "int")}}),
+		"chain": table("booking", merge.Table{Key: key("id", "text"), OnDelete: merge.DeleteSet, Occupied: true, Chained: true, Columns: []merge.Column{
+			latestUntil(t, "status", "gone"), {Name: "moves", Type: typ(t, "int"), Rule: merge.Count, Scope: merge.KeyScope}}}),
+		"chain_column": table("ticket", merge.Table{Key: key("id", "text"), Columns: []merge.Column{
+			latest("status", "row", "text"), {Name: "first_id", Type: text, Rule: merge.Chain}}}),
 		"every_rule": every,
 		"beside":     &beside,
 	}
+}
+
+// latestUntil is a column that shows a text once the row is deleted.
+func latestUntil(t *testing.T, name, gone string) merge.Column {
+	t.Helper()
+	v, err := merge.ParseValue(typ(t, "text"), gone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return merge.Column{Name: name, Type: typ(t, "text"), Scope: merge.RowScope, OnDelete: &v}
 }
 
 // TestGolden shows the statements of each example, the dialects side by side.

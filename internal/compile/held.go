@@ -29,8 +29,8 @@ type HeldStatements struct {
 	// for a table without occupants.
 	Records, RecordGroup, PutRecord, DropRecords Statement
 	RecordFields                                 []Param
-	// Known tells which keys there are rows of (or records).
-	Known, KnownRecord Statement
+	// KnownRecord tells of which keys there are records.
+	KnownRecord Statement
 	// Tombstones, Sets, Links, Aliases, Ledger and Meta are nil where a table
 	// does not need them.
 	Tombstones, Sets, Links, Aliases, Ledger, Meta *SideStatements
@@ -107,8 +107,7 @@ func compileHeld(d Dialect, t *sink.Table, live, records *sink.Live) (*Statement
 	}
 	h := &HeldStatements{Fields: r.reading(), Insert: r.insert(x, true), Update: r.replace(x, t), Delete: r.remove(x, r.key)}
 	h.Rows = r.read(x, r.key, true)
-	h.Known = r.known(x, r.key)
-	s := &Statements{Held: h, Required: required(t, r, live)}
+	s := &Statements{Held: h, Known: r.known(x, r.key), Required: required(t, r, live)}
 	var group []field
 	for i, at := range t.Group {
 		f := r.key[at]
@@ -257,7 +256,7 @@ func (r *relation) put(d dialect) Statement {
 func (r *relation) replace(d dialect, t *sink.Table) Statement {
 	var exprs, set, differ, values []string
 	for _, f := range r.fields() {
-		expr := d.param(f)
+		expr := orZero(d, f)
 		if f.Kind == CellParam && f.rule == merge.Latest && f.Live.NotNull && f.Live.Default != "" {
 			expr = "coalesce(" + expr + ", " + d.dflt(f) + ")"
 		}
@@ -286,6 +285,15 @@ func (r *relation) replace(d dialect, t *sink.Table) Statement {
 	return Statement{"update " + QuoteTable(r.name) + " as t\nset " + strings.Join(set, ",\n    ") +
 		"\nfrom " + d.excluded(exprs, params) +
 		"\nwhere " + r.sameKey("t", "excluded") + "\n  and (" + strings.Join(differ, "\n   or ") + ")", params}
+}
+
+// orZero is the parameter of a field; a counter that may not be NULL is 0 where
+// nothing was counted, which adds nothing to what is.
+func orZero(d dialect, f field) string {
+	if f.Kind == CellParam && counter(f.rule) && f.Live.NotNull {
+		return "coalesce(" + d.param(f) + ", 0)"
+	}
+	return d.param(f)
 }
 
 func (postgres) locking() string { return "\norder by v.hookfold_n\nfor no key update of t" }

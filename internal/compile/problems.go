@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hookfold/hookfold/merge"
@@ -35,6 +36,10 @@ type Usage struct {
 // Problems compares a table with what lives.
 func Problems(d Dialect, t *sink.Table, have Schemas, use Usage) []Problem {
 	p := &problems{d: d, t: t, live: have.Table, use: use}
+	if err := Refuses(t); err != nil {
+		p.error("", "%s", strings.TrimPrefix(err.Error(), "table "+t.Name+": "))
+		return p.list
+	}
 	p.names()
 	switch {
 	case !have.Table.Exists:
@@ -53,6 +58,9 @@ func Problems(d Dialect, t *sink.Table, have Schemas, use Usage) []Problem {
 	p.uniques()
 	if t.Occupied {
 		p.side(OccupantsTable(t.Name), have.Records, recordColumns(d, t, have.Table))
+	}
+	for _, name := range SideTables(t) {
+		p.side(name, have.Sides[name], nil)
 	}
 	if Beside(t) {
 		p.side(VersionsTable(t.Name), have.Versions, nil)
@@ -90,7 +98,7 @@ func (p *problems) names() {
 	}
 	for _, c := range versionColumns(p.d, p.t) {
 		if mapped[c.name] {
-			p.error(c.name, "%s is mapped, but Hookfold keeps a version under this name. Rename the column, or say keep_versions: beside", c.name)
+			p.error(c.name, "%s is mapped, but Hookfold keeps a column of its own under this name. Rename it%s", c.name, p.orBeside())
 		}
 		mapped[c.name] = true
 	}
@@ -138,9 +146,20 @@ func (p *problems) column(i int) {
 	if lacking := missingRungs(m, c); len(lacking) > 0 {
 		p.error(m.Name, "the enum %s of column %s lacks steps of the ladder: %s", c.Type, m.Name, strings.Join(lacking, ", "))
 	}
+	if p.t.OnDelete == merge.DeleteRemove && m.Rule == merge.Latest && c.NotNull && c.Default == "" && len(p.t.Scopes()) > 1 && p.t.OfKey(i) == !p.t.Occupied {
+		p.error(m.Name, "column %s is NOT NULL, and a row whose other scopes are newer than its delete stays without it. Allow NULL: alter table %s alter column %s drop not null; or give the table one scope, or say on_delete: mark",
+			m.Name, QuoteTable(p.t.Name), Quote(m.Name))
+	}
 	unset := p.use.Stubs || i < len(p.use.Unset) && p.use.Unset[i]
 	switch {
-	case !unset || m.Rule == merge.Touch:
+	case m.Rule == merge.Touch || m.Rule == merge.Flag || m.Rule == merge.Chain:
+	case counter(m.Rule):
+		// Not NULL is 0 where nothing was counted; any other default would count
+		// in rows that are inserted without the counter, and not in others.
+		if f, err := strconv.ParseFloat(strings.Trim(c.Default, "'()"), 64); unset && c.Default != "" && !strings.HasPrefix(strings.ToUpper(c.Default), "NULL") && (err != nil || f != 0) {
+			p.warn(m.Name, "column %s adds up and has the default %s, which new rows do not get: they begin at 0, or at NULL where it is allowed", m.Name, c.Default)
+		}
+	case !unset:
 	case m.Rule != merge.Latest && c.Default != "":
 		p.error(m.Name, "column %s has the default %s and merges by %s, and some events leave it unset: the default would count as a value, or not, by the order of events. Drop the default: alter table %s alter column %s drop default;",
 			m.Name, c.Default, m.Rule, QuoteTable(p.t.Name), Quote(m.Name))
@@ -173,15 +192,28 @@ func (p *problems) versions(table string, columns []column, live *sink.Live) {
 	for _, v := range columns {
 		switch c := live.Column(v.name); {
 		case c == nil && table == p.t.Name:
-			p.error(v.name, "no column %s, which keeps a version. Add it: hookfold migrate --apply (or say keep_versions: beside)", v.name)
+			p.error(v.name, "no column %s, which Hookfold keeps in the row. Add it: hookfold migrate --apply%s", v.name, p.orBeside())
 		case c == nil:
 			p.error(v.name, "table %s has no column %s. Add it: hookfold migrate --apply", table, v.name)
+		case v.name == DeletedAtColumn:
+			p.fits(v.name, timeType, merge.Latest, c)
+			if c.NotNull || c.Generated {
+				p.error(v.name, "column %s is NULL while a row is not deleted, so it must allow NULL", v.name)
+			}
 		case p.d == Postgres && (!isText(c) || c.Length > 0 && c.Length < 255) || p.d == SQLite && Affinity(c.Type) != affinityText:
 			p.error(v.name, "column %s keeps a version and must be text; it is %s", v.name, c.Type)
 		case c.NotNull || c.Generated:
 			p.error(v.name, "column %s keeps a version and must allow NULL", v.name)
 		}
 	}
+}
+
+// orBeside is the other way out, where there is one.
+func (p *problems) orBeside() string {
+	if p.t.Local() {
+		return " (or say keep_versions: beside)"
+	}
+	return ""
 }
 
 func (p *problems) uniques() {

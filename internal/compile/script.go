@@ -67,6 +67,10 @@ func Script(d Dialect, t *sink.Table, have Schemas) (string, error) {
 		}
 		b.WriteString(x.SQL + ";\n")
 	}
+	if s.Held != nil {
+		showHeld(&b, d, t, s.Held, show)
+		return b.String(), nil
+	}
 	if o := s.Occupants; o != nil {
 		if x := s.Beside; x != nil {
 			showVersions(&b, x)
@@ -91,6 +95,61 @@ func Script(d Dialect, t *sink.Table, have Schemas) (string, error) {
 	show(what, s.Upsert)
 	show("Join into rows that are there, and insert none:", s.Update)
 	return withDecimal(b.String()), nil
+}
+
+// showHeld shows what is run for a table that is not decided by one row.
+func showHeld(b *strings.Builder, d Dialect, t *sink.Table, h *HeldStatements, show func(string, Statement)) {
+	b.WriteString("\n-- What becomes of a row is not told by the row alone. So in one transaction: lock, then read all that the batch\n" +
+		"-- concerns, join it outside of the database, and store what has changed.\n")
+	if d == Postgres {
+		what := "the keys'"
+		switch {
+		case Linked(t.Table):
+			what = "the table's"
+		case t.Group != nil:
+			what = "the groups'"
+		}
+		fmt.Fprintf(b, "\n-- Lock, in a statement of its own: %s numbers, ascending.\n%s;\n", what, LockSQL)
+	} else {
+		b.WriteString("\n-- Lock, in a statement of its own:\nbegin immediate;\n")
+	}
+	beside := func(what, sql string) {
+		if sql != "" {
+			fmt.Fprintf(b, "\n-- %s\n%s;\n", what, sql)
+		}
+	}
+	sides := func(what string, s *SideStatements, sql func(*SideStatements) string) {
+		if s != nil {
+			beside(what, sql(s))
+		}
+	}
+	get := func(s *SideStatements) string { return s.Get }
+	put := func(s *SideStatements) string { return s.Put }
+	drop := func(s *SideStatements) string { return s.Drop }
+	sides("Read which chains identities belong to (the first parameter of such statements is the table's name),", h.Aliases, get)
+	beside("their other identities,", h.Members)
+	beside("and what follows what:", h.After)
+	sides("Read when groups were complete; a key is a JSON list of its parts:", h.Sets, get)
+	show("Read and lock the rows of groups that are now complete anew:", h.Group)
+	show("Read and lock rows:", h.Rows)
+	show("Read all records of the keys:", h.Records)
+	sides("Read deletes of rows that are not there:", h.Tombstones, get)
+	sides("Read up to which version deletes were forgotten:", h.Meta, get)
+	sides("Read which events were counted:", h.Ledger, get)
+	beside("or all of them, where chains join:", h.LedgerOf)
+	show("Remove rows:", h.Delete)
+	show("Give a row the key of its chain:", h.Rekey)
+	show("Change rows:", h.Update)
+	show("Insert rows:", h.Insert)
+	show("Store records:", h.PutRecord)
+	show("Remove the records of a key that is no chain's any more:", h.DropRecords)
+	sides("Remember deletes of rows that are not there,", h.Tombstones, put)
+	sides("and forget those that a row remembers:", h.Tombstones, drop)
+	sides("Remember complete lists:", h.Sets, put)
+	sides("Remember links:", h.Links, put)
+	sides("Point identities to their chain:", h.Aliases, put)
+	sides("Remember what was counted:", h.Ledger, put)
+	beside("Forget it of a key that is no chain's any more:", h.DropLedger)
 }
 
 // withDecimal explains the function that compares decimals, where it is used.
@@ -137,6 +196,16 @@ func (p Param) describe(t *sink.Table) string {
 		return "version of scope " + t.Scopes()[p.Index] + ", NULL if it is not set"
 	case FirstParam:
 		return "version of " + t.Columns[p.Index].Name + ", NULL if it is not set"
+	case PartParam:
+		return "the occupant, or an empty text for what belongs to the row itself"
+	case SeenParam:
+		return "the greatest version of the row's writes"
+	case DeleteParam:
+		return "the version of its delete, NULL if there is none"
+	case DeletedAtParam:
+		return "the time of its delete, NULL unless it is deleted"
+	case DeleteTimeParam:
+		return "the time of its delete, timestamp"
 	case SinceParam:
 		return "since when the occupant holds the row, NULL if unknown"
 	case IDParam:

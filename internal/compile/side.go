@@ -22,6 +22,8 @@ type side struct {
 	// stamp is the column that takes the time at which an entry was stored, ""
 	// if there is none.
 	stamp string
+	// index is a column by which entries are found too, "" if there is none.
+	index string
 }
 
 // SideStatements are what a sink runs on one of these tables. The first
@@ -101,7 +103,9 @@ func linksOf(d Dialect, t *sink.Table) *side {
 }
 
 func aliasesOf(d Dialect, t *sink.Table) *side {
-	return sideOf(d, t, "aliases", []string{"identity"}, []string{"root"}, "")
+	s := sideOf(d, t, "aliases", []string{"identity"}, []string{"root"}, "")
+	s.index = "root"
+	return s
 }
 
 func ledgerOf(d Dialect, t *sink.Table) *side {
@@ -154,12 +158,12 @@ func Linked(t *merge.Table) bool {
 }
 
 func counts(t *sink.Table) bool {
-	return slices.ContainsFunc(t.Columns, func(c merge.Column) bool { return c.Rule == merge.Sum || c.Rule == merge.Count })
+	return slices.ContainsFunc(t.Columns, func(c merge.Column) bool { return counter(c.Rule) })
 }
 
 func (s *side) fields() []field { return append(append([]field{}, s.key...), s.values...) }
 
-func (s *side) ddl() string {
+func (s *side) ddl() []string {
 	text := newColumn(s.d, "", versionType).ddl
 	if s.d == Postgres {
 		text += ` collate "C"`
@@ -183,7 +187,13 @@ func (s *side) ddl() string {
 		lines = append(lines, s.stamp+" "+newColumn(s.d, s.stamp, timeType).ddl+" not null")
 	}
 	lines = append(lines, "primary key ("+quoted(names)+")")
-	return "create table if not exists " + QuoteTable(s.name) + " (\n    " + strings.Join(lines, ",\n    ") + "\n)"
+	out := []string{"create table if not exists " + QuoteTable(s.name) + " (\n    " + strings.Join(lines, ",\n    ") + "\n)"}
+	if s.index != "" {
+		parts := SplitTable(s.name)
+		index := Quote(parts[len(parts)-1] + "_" + s.index)
+		out = append(out, fmt.Sprintf("create index if not exists %s on %s (table_name, %s)", index, QuoteTable(s.name), Quote(s.index)))
+	}
+	return out
 }
 
 // statements writes the statements of the table.

@@ -1,0 +1,375 @@
+==== postgres
+
+-- Table booking for postgres. Versions are text and compared as bytes; NULL is older than all.
+-- Each statement is for a batch: a parameter is an array with one element per row. No key may come twice in a batch.
+
+-- What has to be there:
+create table booking (
+    id text collate "C" not null,
+    status text,
+    moves bigint,
+    row_version text collate "C",
+    occupant_since text collate "C",
+    occupant_id text collate "C",
+    seen_version text collate "C",
+    delete_version text collate "C",
+    primary key (id)
+);
+create table booking_occupants (
+    id text collate "C" not null,
+    occupant_id text collate "C" not null,
+    status text,
+    moves bigint,
+    row_version text collate "C",
+    occupant_since text collate "C",
+    seen_version text collate "C",
+    delete_version text collate "C",
+    deleted_at timestamp with time zone,
+    primary key (id, occupant_id)
+);
+create table if not exists hookfold_links (
+    table_name text collate "C" not null,
+    old text collate "C" not null,
+    new text collate "C" not null,
+    primary key (table_name, old, new)
+);
+create table if not exists hookfold_aliases (
+    table_name text collate "C" not null,
+    identity text collate "C" not null,
+    root text collate "C" not null,
+    primary key (table_name, identity)
+);
+create index if not exists hookfold_aliases_root on hookfold_aliases (table_name, root);
+create table if not exists hookfold_ledger (
+    table_name text collate "C" not null,
+    "key" text collate "C" not null,
+    column_name text collate "C" not null,
+    identity text collate "C" not null,
+    version text collate "C" not null,
+    amount numeric not null,
+    primary key (table_name, "key", column_name, identity)
+);
+
+-- What becomes of a row is not told by the row alone. So in one transaction: lock, then read all that the batch
+-- concerns, join it outside of the database, and store what has changed.
+
+-- Lock, in a statement of its own: the table's numbers, ascending.
+select pg_advisory_xact_lock($1::int4, b) from unnest($2::int4[]) as b;
+
+-- Read which chains identities belong to (the first parameter of such statements is the table's name),
+select t.identity, t.root from unnest($2::text[]) as v (identity) join hookfold_aliases as t on t.table_name = $1 and t.identity = v.identity;
+
+-- their other identities,
+select t.identity, t.root from unnest($2::text[]) as v (root) join hookfold_aliases as t on t.table_name = $1 and t.root = v.root;
+
+-- and what follows what:
+select t.old, t.new from unnest($2::text[]) as v (old) join hookfold_links as t on t.table_name = $1 and t.old = v.old;
+
+-- Read and lock rows:
+--   $1 id: key, text
+select v.hookfold_n, t.id, t.status, t.moves::text, t.row_version, t.occupant_since, t.occupant_id, t.seen_version, t.delete_version
+from unnest($1::text[]) with ordinality as v (id, hookfold_n)
+join booking as t on t.id = v.id
+order by v.hookfold_n
+for no key update of t;
+
+-- Read all records of the keys:
+--   $1 id: key, text
+select v.hookfold_n, t.id, t.occupant_id, t.status, t.moves::text, t.row_version, t.occupant_since, t.seen_version, t.delete_version, case when isfinite(t.deleted_at) then to_char(t.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') else t.deleted_at::text end
+from unnest($1::text[]) with ordinality as v (id, hookfold_n)
+join booking_occupants as t on t.id = v.id;
+
+-- Read which events were counted:
+select t."key", t.column_name, t.identity, t.version, t.amount::text from unnest($2::text[], $3::text[], $4::text[]) as v ("key", column_name, identity) join hookfold_ledger as t on t.table_name = $1 and t."key" = v."key" and t.column_name = v.column_name and t.identity = v.identity;
+
+-- or all of them, where chains join:
+select t."key", t.column_name, t.identity, t.version, t.amount::text from unnest($2::text[]) as v ("key") join hookfold_ledger as t on t.table_name = $1 and t."key" = v."key";
+
+-- Remove rows:
+--   $1 id: key, text
+delete from booking as t
+using unnest($1::text[]) as v (id)
+where t.id = v.id;
+
+-- Give a row the key of its chain:
+--   $1 old: key, text
+--   $2 new: key, text
+update booking as t
+set id = excluded."new"
+from (select v.old as "old",
+    v.new as "new"
+    from unnest($1::text[], $2::text[]) as v (old, new)) as excluded
+where t.id = excluded."old";
+
+-- Change rows:
+--   $1 id: key, text
+--   $2 status: text, latest, set if row_version is not NULL
+--   $3 moves: int, count
+--   $4 row_version: version of scope row, NULL if it is not set
+--   $5 occupant_since: since when the occupant holds the row, NULL if unknown
+--   $6 occupant_id: the occupant
+--   $7 seen_version: the greatest version of the row's writes
+--   $8 delete_version: the version of its delete, NULL if there is none
+update booking as t
+set status = excluded.status,
+    moves = excluded.moves,
+    row_version = excluded.row_version,
+    occupant_since = excluded.occupant_since,
+    occupant_id = excluded.occupant_id,
+    seen_version = excluded.seen_version,
+    delete_version = excluded.delete_version
+from (select v.id as id,
+    v.status as status,
+    v.moves::bigint as moves,
+    v.row_version as row_version,
+    v.occupant_since as occupant_since,
+    v.occupant_id as occupant_id,
+    v.seen_version as seen_version,
+    v.delete_version as delete_version
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[]) as v (id, status, moves, row_version, occupant_since, occupant_id, seen_version, delete_version)) as excluded
+where t.id = excluded.id
+  and (excluded.status is distinct from t.status
+   or excluded.moves is distinct from t.moves
+   or excluded.row_version is distinct from t.row_version
+   or excluded.occupant_since is distinct from t.occupant_since
+   or excluded.occupant_id is distinct from t.occupant_id
+   or excluded.seen_version is distinct from t.seen_version
+   or excluded.delete_version is distinct from t.delete_version);
+
+-- Insert rows:
+-- The same parameters.
+insert into booking as t (id, status, moves, row_version, occupant_since, occupant_id, seen_version, delete_version)
+select v.id,
+    v.status,
+    v.moves::bigint,
+    v.row_version,
+    v.occupant_since,
+    v.occupant_id,
+    v.seen_version,
+    v.delete_version
+from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[]) as v (id, status, moves, row_version, occupant_since, occupant_id, seen_version, delete_version)
+on conflict (id) do nothing;
+
+-- Store records:
+--   $1 id: key, text
+--   $2 occupant_id: the occupant, or an empty text for what belongs to the row itself
+--   $3 status: text, latest, set if row_version is not NULL
+--   $4 moves: int, count
+--   $5 row_version: version of scope row, NULL if it is not set
+--   $6 occupant_since: since when the occupant holds the row, NULL if unknown
+--   $7 seen_version: the greatest version of the row's writes
+--   $8 delete_version: the version of its delete, NULL if there is none
+--   $9 deleted_at: the time of its delete, timestamp
+insert into booking_occupants as t (id, occupant_id, status, moves, row_version, occupant_since, seen_version, delete_version, deleted_at)
+select v.id,
+    v.occupant_id,
+    v.status,
+    v.moves::bigint,
+    v.row_version,
+    v.occupant_since,
+    v.seen_version,
+    v.delete_version,
+    v.deleted_at::timestamp with time zone
+from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[]) as v (id, occupant_id, status, moves, row_version, occupant_since, seen_version, delete_version, deleted_at)
+on conflict (id, occupant_id) do update set status = excluded.status, moves = excluded.moves, row_version = excluded.row_version, occupant_since = excluded.occupant_since, seen_version = excluded.seen_version, delete_version = excluded.delete_version, deleted_at = excluded.deleted_at
+where excluded.status is distinct from t.status or excluded.moves is distinct from t.moves or excluded.row_version is distinct from t.row_version or excluded.occupant_since is distinct from t.occupant_since or excluded.seen_version is distinct from t.seen_version or excluded.delete_version is distinct from t.delete_version or excluded.deleted_at is distinct from t.deleted_at;
+
+-- Remove the records of a key that is no chain's any more:
+--   $1 id: key, text
+delete from booking_occupants as t
+using unnest($1::text[]) as v (id)
+where t.id = v.id;
+
+-- Remember links:
+insert into hookfold_links (table_name, old, new)
+select $1, v.old, v.new from unnest($2::text[], $3::text[]) as v (old, new)
+on conflict (table_name, old, new) do nothing;
+
+-- Point identities to their chain:
+insert into hookfold_aliases (table_name, identity, root)
+select $1, v.identity, v.root from unnest($2::text[], $3::text[]) as v (identity, root)
+on conflict (table_name, identity) do update set root = excluded.root;
+
+-- Remember what was counted:
+insert into hookfold_ledger (table_name, "key", column_name, identity, version, amount)
+select $1, v."key", v.column_name, v.identity, v.version, v.amount::numeric from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) as v ("key", column_name, identity, version, amount)
+on conflict (table_name, "key", column_name, identity) do update set version = excluded.version, amount = excluded.amount;
+
+-- Forget it of a key that is no chain's any more:
+delete from hookfold_ledger as t using unnest($2::text[]) as v ("key") where t.table_name = $1 and t."key" = v."key";
+
+==== sqlite
+
+-- Table booking for sqlite. Versions are text and compared as bytes; NULL is older than all.
+-- Each statement is for one row.
+
+-- What has to be there:
+create table booking (
+    id text not null,
+    status text,
+    moves integer,
+    row_version text,
+    occupant_since text,
+    occupant_id text,
+    seen_version text,
+    delete_version text,
+    primary key (id)
+);
+create table booking_occupants (
+    id text not null,
+    occupant_id text not null,
+    status text,
+    moves integer,
+    row_version text,
+    occupant_since text,
+    seen_version text,
+    delete_version text,
+    deleted_at text,
+    primary key (id, occupant_id)
+);
+create table if not exists hookfold_links (
+    table_name text not null,
+    old text not null,
+    new text not null,
+    primary key (table_name, old, new)
+);
+create table if not exists hookfold_aliases (
+    table_name text not null,
+    identity text not null,
+    root text not null,
+    primary key (table_name, identity)
+);
+create index if not exists hookfold_aliases_root on hookfold_aliases (table_name, root);
+create table if not exists hookfold_ledger (
+    table_name text not null,
+    "key" text not null,
+    column_name text not null,
+    identity text not null,
+    version text not null,
+    amount text not null,
+    primary key (table_name, "key", column_name, identity)
+);
+
+-- What becomes of a row is not told by the row alone. So in one transaction: lock, then read all that the batch
+-- concerns, join it outside of the database, and store what has changed.
+
+-- Lock, in a statement of its own:
+begin immediate;
+
+-- Read which chains identities belong to (the first parameter of such statements is the table's name),
+select +t.identity, +t.root from hookfold_aliases as t where t.table_name = ?1 and t.identity = ?2;
+
+-- their other identities,
+select +t.identity, +t.root from hookfold_aliases as t where t.table_name = ?1 and t.root = ?2;
+
+-- and what follows what:
+select +t.old, +t.new from hookfold_links as t where t.table_name = ?1 and t.old = ?2;
+
+-- Read and lock rows:
+--   ?1 id: key, text
+select +t.id, +t.status, +t.moves, +t.row_version, +t.occupant_since, +t.occupant_id, +t.seen_version, +t.delete_version from booking as t where t.id = ?1;
+
+-- Read all records of the keys:
+--   ?1 id: key, text
+select +t.id, +t.occupant_id, +t.status, +t.moves, +t.row_version, +t.occupant_since, +t.seen_version, +t.delete_version, +t.deleted_at from booking_occupants as t where t.id = ?1;
+
+-- Read which events were counted:
+select +t."key", +t.column_name, +t.identity, +t.version, +t.amount from hookfold_ledger as t where t.table_name = ?1 and t."key" = ?2 and t.column_name = ?3 and t.identity = ?4;
+
+-- or all of them, where chains join:
+select +t."key", +t.column_name, +t.identity, +t.version, +t.amount from hookfold_ledger as t where t.table_name = ?1 and t."key" = ?2;
+
+-- Remove rows:
+--   ?1 id: key, text
+delete from booking as t where t.id = ?1;
+
+-- Give a row the key of its chain:
+--   ?1 old: key, text
+--   ?2 new: key, text
+update booking as t
+set id = excluded."new"
+from (select ?1 as "old", ?2 as "new") as excluded
+where t.id = excluded."old";
+
+-- Change rows:
+--   ?1 id: key, text
+--   ?2 status: text, latest, set if row_version is not NULL
+--   ?3 moves: int, count
+--   ?4 row_version: version of scope row, NULL if it is not set
+--   ?5 occupant_since: since when the occupant holds the row, NULL if unknown
+--   ?6 occupant_id: the occupant
+--   ?7 seen_version: the greatest version of the row's writes
+--   ?8 delete_version: the version of its delete, NULL if there is none
+update booking as t
+set status = excluded.status,
+    moves = excluded.moves,
+    row_version = excluded.row_version,
+    occupant_since = excluded.occupant_since,
+    occupant_id = excluded.occupant_id,
+    seen_version = excluded.seen_version,
+    delete_version = excluded.delete_version
+from (select ?1 as id, ?2 as status, ?3 as moves, ?4 as row_version, ?5 as occupant_since, ?6 as occupant_id, ?7 as seen_version, ?8 as delete_version) as excluded
+where t.id = excluded.id
+  and (excluded.status collate binary is not t.status
+   or excluded.moves is not t.moves
+   or excluded.row_version collate binary is not t.row_version
+   or excluded.occupant_since collate binary is not t.occupant_since
+   or excluded.occupant_id collate binary is not t.occupant_id
+   or excluded.seen_version collate binary is not t.seen_version
+   or excluded.delete_version collate binary is not t.delete_version);
+
+-- Insert rows:
+-- The same parameters.
+insert into booking as t (id, status, moves, row_version, occupant_since, occupant_id, seen_version, delete_version)
+values (?1,
+    ?2,
+    ?3,
+    ?4,
+    ?5,
+    ?6,
+    ?7,
+    ?8)
+on conflict (id) do nothing;
+
+-- Store records:
+--   ?1 id: key, text
+--   ?2 occupant_id: the occupant, or an empty text for what belongs to the row itself
+--   ?3 status: text, latest, set if row_version is not NULL
+--   ?4 moves: int, count
+--   ?5 row_version: version of scope row, NULL if it is not set
+--   ?6 occupant_since: since when the occupant holds the row, NULL if unknown
+--   ?7 seen_version: the greatest version of the row's writes
+--   ?8 delete_version: the version of its delete, NULL if there is none
+--   ?9 deleted_at: the time of its delete, timestamp
+insert into booking_occupants as t (id, occupant_id, status, moves, row_version, occupant_since, seen_version, delete_version, deleted_at)
+values (?1,
+    ?2,
+    ?3,
+    ?4,
+    ?5,
+    ?6,
+    ?7,
+    ?8,
+    ?9)
+on conflict (id, occupant_id) do update set status = excluded.status, moves = excluded.moves, row_version = excluded.row_version, occupant_since = excluded.occupant_since, seen_version = excluded.seen_version, delete_version = excluded.delete_version, deleted_at = excluded.deleted_at
+where excluded.status collate binary is not t.status or excluded.moves is not t.moves or excluded.row_version collate binary is not t.row_version or excluded.occupant_since collate binary is not t.occupant_since or excluded.seen_version collate binary is not t.seen_version or excluded.delete_version collate binary is not t.delete_version or excluded.deleted_at collate binary is not t.deleted_at;
+
+-- Remove the records of a key that is no chain's any more:
+--   ?1 id: key, text
+delete from booking_occupants as t where t.id = ?1;
+
+-- Remember links:
+insert into hookfold_links (table_name, old, new) values (?1, ?2, ?3)
+on conflict (table_name, old, new) do nothing;
+
+-- Point identities to their chain:
+insert into hookfold_aliases (table_name, identity, root) values (?1, ?2, ?3)
+on conflict (table_name, identity) do update set root = excluded.root;
+
+-- Remember what was counted:
+insert into hookfold_ledger (table_name, "key", column_name, identity, version, amount) values (?1, ?2, ?3, ?4, ?5, ?6)
+on conflict (table_name, "key", column_name, identity) do update set version = excluded.version, amount = excluded.amount;
+
+-- Forget it of a key that is no chain's any more:
+delete from hookfold_ledger as t where t.table_name = ?1 and t."key" = ?2;
+

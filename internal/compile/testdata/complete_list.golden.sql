@@ -1,0 +1,218 @@
+==== postgres
+
+-- Table line for postgres. Versions are text and compared as bytes; NULL is older than all.
+-- Each statement is for a batch: a parameter is an array with one element per row. No key may come twice in a batch.
+
+-- What has to be there:
+create table line (
+    order_id text collate "C" not null,
+    line bigint not null,
+    qty bigint,
+    row_version text collate "C",
+    seen_version text collate "C",
+    primary key (order_id, line)
+);
+create table if not exists hookfold_tombstones (
+    table_name text collate "C" not null,
+    "key" text collate "C" not null,
+    delete_version text collate "C" not null,
+    deleted_at timestamp with time zone,
+    stored_at timestamp with time zone not null,
+    primary key (table_name, "key")
+);
+create table if not exists hookfold_meta (
+    table_name text collate "C" not null,
+    purged_upto text collate "C" not null,
+    primary key (table_name)
+);
+create table if not exists hookfold_sets (
+    table_name text collate "C" not null,
+    group_key text collate "C" not null,
+    version text collate "C" not null,
+    at timestamp with time zone,
+    primary key (table_name, group_key)
+);
+
+-- What becomes of a row is not told by the row alone. So in one transaction: lock, then read all that the batch
+-- concerns, join it outside of the database, and store what has changed.
+
+-- Lock, in a statement of its own: the groups' numbers, ascending.
+select pg_advisory_xact_lock($1::int4, b) from unnest($2::int4[]) as b;
+
+-- Read when groups were complete; a key is a JSON list of its parts:
+select t.group_key, t.version, case when isfinite(t.at) then to_char(t.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') else t.at::text end from unnest($2::text[]) as v (group_key) join hookfold_sets as t on t.table_name = $1 and t.group_key = v.group_key;
+
+-- Read and lock the rows of groups that are now complete anew:
+--   $1 order_id: key, text
+select v.hookfold_n, t.order_id, t.line::text, t.qty::text, t.row_version, t.seen_version
+from unnest($1::text[]) with ordinality as v (order_id, hookfold_n)
+join line as t on t.order_id = v.order_id
+order by v.hookfold_n
+for no key update of t;
+
+-- Read and lock rows:
+--   $1 order_id: key, text
+--   $2 line: key, int
+select v.hookfold_n, t.order_id, t.line::text, t.qty::text, t.row_version, t.seen_version
+from unnest($1::text[], $2::text[]) with ordinality as v (order_id, line, hookfold_n)
+join line as t on t.order_id = v.order_id and t.line = v.line::bigint
+order by v.hookfold_n
+for no key update of t;
+
+-- Read deletes of rows that are not there:
+select t."key", t.delete_version, case when isfinite(t.deleted_at) then to_char(t.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') else t.deleted_at::text end from unnest($2::text[]) as v ("key") join hookfold_tombstones as t on t.table_name = $1 and t."key" = v."key";
+
+-- Read up to which version deletes were forgotten:
+select t.purged_upto from hookfold_meta as t where t.table_name = $1;
+
+-- Remove rows:
+-- The same parameters.
+delete from line as t
+using unnest($1::text[], $2::text[]) as v (order_id, line)
+where t.order_id = v.order_id and t.line = v.line::bigint;
+
+-- Change rows:
+--   $1 order_id: key, text
+--   $2 line: key, int
+--   $3 qty: int, latest, set if row_version is not NULL
+--   $4 row_version: version of scope row, NULL if it is not set
+--   $5 seen_version: the greatest version of the row's writes
+update line as t
+set qty = excluded.qty,
+    row_version = excluded.row_version,
+    seen_version = excluded.seen_version
+from (select v.order_id as order_id,
+    v.line::bigint as line,
+    v.qty::bigint as qty,
+    v.row_version as row_version,
+    v.seen_version as seen_version
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as v (order_id, line, qty, row_version, seen_version)) as excluded
+where t.order_id = excluded.order_id and t.line = excluded.line
+  and (excluded.qty is distinct from t.qty
+   or excluded.row_version is distinct from t.row_version
+   or excluded.seen_version is distinct from t.seen_version);
+
+-- Insert rows:
+-- The same parameters.
+insert into line as t (order_id, line, qty, row_version, seen_version)
+select v.order_id,
+    v.line::bigint,
+    v.qty::bigint,
+    v.row_version,
+    v.seen_version
+from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as v (order_id, line, qty, row_version, seen_version)
+on conflict (order_id, line) do nothing;
+
+-- Remember deletes of rows that are not there,
+insert into hookfold_tombstones (table_name, "key", delete_version, deleted_at, stored_at)
+select $1, v."key", v.delete_version, v.deleted_at::timestamp with time zone, clock_timestamp() from unnest($2::text[], $3::text[], $4::text[]) as v ("key", delete_version, deleted_at)
+on conflict (table_name, "key") do update set delete_version = excluded.delete_version, deleted_at = excluded.deleted_at, stored_at = excluded.stored_at;
+
+-- and forget those that a row remembers:
+delete from hookfold_tombstones as t using unnest($2::text[]) as v ("key") where t.table_name = $1 and t."key" = v."key";
+
+-- Remember complete lists:
+insert into hookfold_sets (table_name, group_key, version, at)
+select $1, v.group_key, v.version, v.at::timestamp with time zone from unnest($2::text[], $3::text[], $4::text[]) as v (group_key, version, at)
+on conflict (table_name, group_key) do update set version = excluded.version, at = excluded.at;
+
+==== sqlite
+
+-- Table line for sqlite. Versions are text and compared as bytes; NULL is older than all.
+-- Each statement is for one row.
+
+-- What has to be there:
+create table line (
+    order_id text not null,
+    line integer not null,
+    qty integer,
+    row_version text,
+    seen_version text,
+    primary key (order_id, line)
+);
+create table if not exists hookfold_tombstones (
+    table_name text not null,
+    "key" text not null,
+    delete_version text not null,
+    deleted_at text,
+    stored_at text not null,
+    primary key (table_name, "key")
+);
+create table if not exists hookfold_meta (
+    table_name text not null,
+    purged_upto text not null,
+    primary key (table_name)
+);
+create table if not exists hookfold_sets (
+    table_name text not null,
+    group_key text not null,
+    version text not null,
+    at text,
+    primary key (table_name, group_key)
+);
+
+-- What becomes of a row is not told by the row alone. So in one transaction: lock, then read all that the batch
+-- concerns, join it outside of the database, and store what has changed.
+
+-- Lock, in a statement of its own:
+begin immediate;
+
+-- Read when groups were complete; a key is a JSON list of its parts:
+select +t.group_key, +t.version, +t.at from hookfold_sets as t where t.table_name = ?1 and t.group_key = ?2;
+
+-- Read and lock the rows of groups that are now complete anew:
+--   ?1 order_id: key, text
+select +t.order_id, +t.line, +t.qty, +t.row_version, +t.seen_version from line as t where t.order_id = ?1;
+
+-- Read and lock rows:
+--   ?1 order_id: key, text
+--   ?2 line: key, int
+select +t.order_id, +t.line, +t.qty, +t.row_version, +t.seen_version from line as t where t.order_id = ?1 and t.line = ?2;
+
+-- Read deletes of rows that are not there:
+select +t."key", +t.delete_version, +t.deleted_at from hookfold_tombstones as t where t.table_name = ?1 and t."key" = ?2;
+
+-- Read up to which version deletes were forgotten:
+select +t.purged_upto from hookfold_meta as t where t.table_name = ?1;
+
+-- Remove rows:
+-- The same parameters.
+delete from line as t where t.order_id = ?1 and t.line = ?2;
+
+-- Change rows:
+--   ?1 order_id: key, text
+--   ?2 line: key, int
+--   ?3 qty: int, latest, set if row_version is not NULL
+--   ?4 row_version: version of scope row, NULL if it is not set
+--   ?5 seen_version: the greatest version of the row's writes
+update line as t
+set qty = excluded.qty,
+    row_version = excluded.row_version,
+    seen_version = excluded.seen_version
+from (select ?1 as order_id, ?2 as line, ?3 as qty, ?4 as row_version, ?5 as seen_version) as excluded
+where t.order_id = excluded.order_id and t.line = excluded.line
+  and (excluded.qty is not t.qty
+   or excluded.row_version collate binary is not t.row_version
+   or excluded.seen_version collate binary is not t.seen_version);
+
+-- Insert rows:
+-- The same parameters.
+insert into line as t (order_id, line, qty, row_version, seen_version)
+values (?1,
+    ?2,
+    ?3,
+    ?4,
+    ?5)
+on conflict (order_id, line) do nothing;
+
+-- Remember deletes of rows that are not there,
+insert into hookfold_tombstones (table_name, "key", delete_version, deleted_at, stored_at) values (?1, ?2, ?3, ?4, strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z')
+on conflict (table_name, "key") do update set delete_version = excluded.delete_version, deleted_at = excluded.deleted_at, stored_at = excluded.stored_at;
+
+-- and forget those that a row remembers:
+delete from hookfold_tombstones as t where t.table_name = ?1 and t."key" = ?2;
+
+-- Remember complete lists:
+insert into hookfold_sets (table_name, group_key, version, at) values (?1, ?2, ?3, ?4)
+on conflict (table_name, group_key) do update set version = excluded.version, at = excluded.at;
+
