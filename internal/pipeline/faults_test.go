@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -264,25 +265,47 @@ func TestEventsThatWakeEachOtherDoNotSpin(t *testing.T) {
 
 func TestWaits(t *testing.T) {
 	w := newWaits()
-	a := journal.Entry{Ref: event.Ref{Position: 1}, State: journal.Waiting, Table: "item", Key: "id=a", On: "user id=u"}
-	dead := journal.Entry{Ref: event.Ref{Position: 2}, State: journal.Dead, Table: "item", Key: "id=a"}
-	w.note(nil, []journal.Entry{a, dead})
+	rank := func(x *sink.Table) int { return slices.Index(tables, x) }
+	a := journal.Entry{Ref: event.Ref{Position: 1}, State: journal.Waiting}
+	about, needed := rowID{1, merge.NewKey("a")}, rowID{0, merge.NewKey("u")}
+	w.put(&a, &verdict{needs: []need{{about: about, row: needed, ask: askKnown}}})
 	batch := func(table *sink.Table, key string) *sink.Batch {
 		return &sink.Batch{Groups: []sink.Group{{Table: table, Rows: []*merge.Row{{Key: merge.NewKey(key)}}}}}
 	}
-	w.written(batch(itemTable, "b"))
+	w.written(batch(itemTable, "b"), rank)
 	if got := w.take(); len(got) != 0 {
 		t.Errorf("woken by another row: %v", got)
 	}
 	for _, b := range []*sink.Batch{batch(itemTable, "a"), batch(userTable, "u")} {
-		w.written(b)
+		w.written(b, rank)
 		if got := w.take(); len(got) != 1 || got[0] != a.Ref {
 			t.Errorf("woken: %v", got)
 		}
 	}
-	w.note([]journal.Entry{a}, nil)
-	w.written(batch(itemTable, "a"))
-	if got := w.take(); len(got) != 0 || len(w.rows) != 0 || w.count != 0 {
+	q := question{needed, askKnown}
+	if got := w.questions(false); len(got) != 1 || got[0] != q {
+		t.Errorf("asked at once: %v", got)
+	}
+	if got := w.questions(false); len(got) != 0 {
+		t.Errorf("asked again: %v", got)
+	}
+	// A row that the sink has, and that does not help, is not asked for for ever.
+	for range maxMisses {
+		if got := w.questions(true); len(got) != 1 {
+			t.Fatalf("asked in time: %v", got)
+		}
+		w.answered(q)
+		if got := w.take(); len(got) != 1 {
+			t.Errorf("woken by an answer: %v", got)
+		}
+		w.put(&a, &verdict{needs: []need{{about: about, row: needed, ask: askKnown}}})
+	}
+	if got := w.questions(true); len(got) != 0 {
+		t.Errorf("still asked: %v", got)
+	}
+	w.settled(a.Ref)
+	w.written(batch(itemTable, "a"), rank)
+	if got := w.take(); len(got) != 0 || len(w.rows) != 0 || len(w.events) != 0 || len(w.asks) != 0 {
 		t.Errorf("after it settled: %v, %+v", got, w)
 	}
 }

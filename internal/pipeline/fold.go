@@ -9,15 +9,15 @@ import (
 type folded struct {
 	units []unit
 	batch *sink.Batch
-	// met tells that two changes may have met in one row.
-	met bool
+	// more tells that it says more than rows that are written: deletes, complete
+	// lists or links.
+	more bool
 }
 
 // fold folds units into a batch: per table, and parents as rows of their own.
 func (r *Runner) fold(units []unit) folded {
 	f := folded{units: units, batch: &sink.Batch{}}
 	folders := make([]*merge.Folder, len(r.o.Tables))
-	changes := make([]int, len(r.o.Tables))
 	into := func(t *merge.Table) *merge.Folder {
 		i := r.rank[t]
 		if folders[i] == nil {
@@ -27,20 +27,19 @@ func (r *Runner) fold(units []unit) folded {
 	}
 	for _, u := range units {
 		for _, p := range u.change.Parents {
-			into(p.Table).AddRow(stub(p, u.change))
+			if !p.Wait {
+				into(p.Table).AddRow(stub(p, u.change))
+			}
 		}
 		into(u.change.Table).Add(u.change)
-		changes[r.rank[u.change.Table]]++
+		f.more = f.more || u.change.Delete || u.change.Replaces || len(u.change.Links) > 0
 	}
 	for i, folder := range folders {
 		if folder == nil {
 			continue
 		}
-		rows := folder.Rows()
-		// An occupant's change makes up to two rows, so there counting tells
-		// nothing.
-		f.met = f.met || changes[i] > len(rows) || changes[i] > 1 && r.o.Tables[i].Occupied
-		f.batch.Groups = append(f.batch.Groups, sink.Group{Table: r.o.Tables[i], Rows: rows})
+		b := folder.Batch()
+		f.batch.Groups = append(f.batch.Groups, sink.Group{Table: r.o.Tables[i], Rows: b.Rows, Sets: b.Sets, Links: b.Links})
 	}
 	return f
 }
@@ -52,54 +51,4 @@ func stub(p merge.Parent, child *merge.Change) *merge.Row {
 		Table: p.Table, From: child.From, Mapping: child.Mapping, Key: p.Key,
 		Version: child.Version, Cells: make([]merge.Cell, len(p.Table.Columns)),
 	})[0]
-}
-
-// tieKey is what two changes share that their version cannot tell apart.
-type tieKey struct {
-	table    *merge.Table
-	key      merge.Key
-	occupant string
-	tuple    string
-}
-
-// ties counts and tells of changes of one row whose versions differ only in
-// their hash while their values differ: the version is too coarse.
-func (r *Runner) ties(w *work) {
-	for _, f := range w.folded {
-		if !f.met {
-			continue
-		}
-		seen := make(map[tieKey]unit, len(f.units))
-		for _, u := range f.units {
-			c := u.change
-			if c.Version == "" {
-				continue
-			}
-			k := tieKey{table: c.Table, key: c.Key, tuple: c.Version.Tuple()}
-			if c.Occupant != nil {
-				k.occupant = c.Occupant.ID
-			}
-			first, ok := seen[k]
-			if !ok {
-				seen[k] = u
-				continue
-			}
-			if differ(first.change, c) {
-				w.stats.Ties++
-				r.tellTie(w, first, u)
-			}
-		}
-	}
-}
-
-// differ tells whether two changes of one tuple give a latest column different
-// values.
-func differ(a, b *merge.Change) bool {
-	for i := range a.Cells {
-		x, y := &a.Cells[i], &b.Cells[i]
-		if x.Set && y.Set && a.Table.ScopeOf(i) >= 0 && x.Value != y.Value {
-			return true
-		}
-	}
-	return false
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -22,6 +23,13 @@ var ErrStopped = errors.New("stopped")
 type landing struct {
 	r *Runner
 	w *work
+	// waits tells that changes wait for parents; asked are the parents that the
+	// sink was asked for, deferred the changes whose parents did not land.
+	waits    bool
+	asked    map[rowID]bool
+	deferred []unit
+	// parked tells that it was tried to let rows swap unique values.
+	parked bool
 	// alike counts single changes blamed in a row for the same reason, last.
 	alike int
 	last  string
@@ -30,14 +38,84 @@ type landing struct {
 // land writes all that can be written of a batch, and judges the rest. It fails
 // only when the runner stops.
 func (r *Runner) land(ctx context.Context, w *work) error {
-	l := &landing{r: r, w: w}
-	for _, f := range w.folded {
-		if err := l.land(ctx, f); err != nil {
+	l := &landing{r: r, w: w, asked: map[rowID]bool{}}
+	if w.folded != nil {
+		for _, f := range w.folded {
+			l.parked = false
+			if err := l.land(ctx, f); err != nil {
+				return err
+			}
+		}
+		w.folded = nil
+		return nil
+	}
+	l.waits = true
+	for pending := w.units; len(pending) > 0; {
+		ready, rest, err := l.ready(ctx, pending)
+		if err != nil {
 			return err
 		}
+		if len(ready) == 0 {
+			l.unready(rest)
+			return nil
+		}
+		l.deferred = rest
+		for _, units := range r.parts(w, ready) {
+			l.parked = false
+			if err := l.part(ctx, units); err != nil {
+				return err
+			}
+		}
+		pending = l.deferred
 	}
-	w.folded = nil
 	return nil
+}
+
+// parts cuts changes into what is tried in a transaction each: the changes of
+// events that wait for each other by themselves, the others as many as one may
+// hold.
+func (r *Runner) parts(w *work, units []unit) [][]unit {
+	circles := map[int][]unit{}
+	others := units
+	if w.retried {
+		others = nil
+		for _, u := range units {
+			if n := r.waits.circleOf(w.items[u.item].ref); n > 0 {
+				circles[n] = append(circles[n], u)
+				continue
+			}
+			others = append(others, u)
+		}
+	}
+	var parts [][]unit
+	for _, n := range slices.Sorted(maps.Keys(circles)) {
+		parts = append(parts, circles[n])
+	}
+	return slices.AppendSeq(parts, slices.Chunk(others, r.o.Changes))
+}
+
+// unready judges changes whose parents are not known.
+func (l *landing) unready(units []unit) {
+	now := l.r.o.Now()
+	for _, u := range units {
+		it := &l.w.items[u.item]
+		since := now
+		if it.prior != nil {
+			since = it.prior.Since
+		}
+		it.add(l.r.unready(u, since, now))
+	}
+}
+
+// part lands those of some changes whose parents are known or among them; the
+// others are left for later.
+func (l *landing) part(ctx context.Context, units []unit) error {
+	if l.waits {
+		ready, rest := l.standing(units)
+		l.deferred = append(l.deferred, rest...)
+		units = ready
+	}
+	return l.land(ctx, l.r.fold(units))
 }
 
 // land applies changes together, and where they fail through a fault of their
@@ -47,6 +125,11 @@ func (l *landing) land(ctx context.Context, f folded) error {
 		return nil
 	}
 	res, fault, err := l.try(ctx, f)
+	if err == nil && unique(fault) && len(f.units) > 1 && !l.parked {
+		// Perhaps rows take values from each other.
+		l.parked, f.batch.Park = true, true
+		res, fault, err = l.try(ctx, f)
+	}
 	if err != nil {
 		return err
 	}
@@ -68,7 +151,7 @@ func (l *landing) land(ctx context.Context, f folded) error {
 	if len(accused) == 0 {
 		return l.apart(ctx, f.units)
 	}
-	if err := l.land(ctx, l.r.fold(rest)); err != nil {
+	if err := l.part(ctx, rest); err != nil {
 		return err
 	}
 	for _, a := range accused {
@@ -87,15 +170,38 @@ func (l *landing) land(ctx context.Context, f folded) error {
 	return nil
 }
 
+// unique tells whether a fault is, among others, that other rows have unique
+// values.
+func unique(fault error) bool {
+	var be *sink.BatchError
+	if errors.As(fault, &be) {
+		return slices.ContainsFunc(be.Rows, func(re sink.RowError) bool { return re.Err != nil && re.Err.Why == sink.UniqueValue })
+	}
+	var e *sink.Error
+	return errors.As(fault, &e) && e.Why == sink.UniqueValue
+}
+
 // apart lands units in two parts: by table where there are several, else by
-// halves.
+// halves; or one by one where most of them turn out to be at fault.
 func (l *landing) apart(ctx context.Context, units []unit) error {
+	if l.alike >= enough && len(units) <= few {
+		for i := range units {
+			if err := l.part(ctx, units[i:i+1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	first, second := halves(units)
-	if err := l.land(ctx, l.r.fold(first)); err != nil {
+	if err := l.part(ctx, first); err != nil {
 		return err
 	}
-	return l.land(ctx, l.r.fold(second))
+	return l.part(ctx, second)
 }
+
+// few is how many changes are tried one by one while one after the other is at
+// fault: halving them would take twice as many transactions.
+const few = 64
 
 // halves cuts at least two units in two parts, neither of them empty.
 func halves(units []unit) (first, second []unit) {
@@ -153,7 +259,7 @@ func isStub(r *merge.Row) bool {
 
 // contributes tells whether a change is part of a folded row.
 func contributes(c *merge.Change, ref sink.RowRef) bool {
-	if c.Table == ref.Table.Table && c.Key == ref.Row.Key && c.IfMissing == ref.Row.IfMissing {
+	if !c.Replaces && c.Table == ref.Table.Table && c.Key == ref.Row.Key && c.IfMissing == ref.Row.IfMissing {
 		return ref.Row.Occupant == nil || c.Occupant != nil && c.Occupant.ID == ref.Row.Occupant.ID
 	}
 	return slices.ContainsFunc(c.Parents, func(p merge.Parent) bool {
@@ -288,20 +394,27 @@ func (l *landing) blame(u unit, err error) {
 	l.w.items[u.item].add(l.r.judge(u.change, err))
 }
 
-// landed counts what was written, and lets those wait whose row is not there.
+// landed counts what was written, lets those wait whose row is not there, and
+// wakes who waits for what was written.
 func (l *landing) landed(f folded, res *sink.Result) {
+	r := l.r
 	l.last, l.alike = "", 0
 	l.w.stats.Written += int64(res.Written)
 	l.w.stats.Unchanged += int64(res.Unchanged)
 	for _, ref := range res.Absent {
 		for _, u := range f.units {
 			if contributes(u.change, ref) {
-				l.w.items[u.item].add(l.r.absent(u.change))
+				l.w.items[u.item].add(r.absent(u.change))
 			}
 		}
 	}
-	if res.Written > 0 {
-		l.r.waits.written(f.batch)
+	if r.known.any() {
+		for _, u := range f.units {
+			r.makes(u.change, r.known.add)
+		}
+	}
+	if res.Written > 0 || f.more {
+		r.waits.written(f.batch, func(t *sink.Table) int { return r.rank[t.Table] })
 	}
 }
 
@@ -317,7 +430,7 @@ func (r *Runner) fits(ctx context.Context, c *merge.Change) (verdict, error) {
 	if !ok {
 		return r.strange(c, c.Table), nil
 	}
-	for again := false; ; again = true {
+	for again := false; !c.Replaces; again = true {
 		live, fresh, err := r.live(ctx, i, again)
 		if err != nil {
 			return verdict{}, err
@@ -336,6 +449,7 @@ func (r *Runner) fits(ctx context.Context, c *merge.Change) (verdict, error) {
 			}, nil
 		}
 	}
+	return verdict{}, nil
 }
 
 func (r *Runner) strange(c *merge.Change, t *merge.Table) verdict {

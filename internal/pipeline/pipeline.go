@@ -4,6 +4,7 @@
 //	split     into events; a delivery that cannot be split is dead as a whole
 //	map       each event into changes; what cannot be mapped is dead
 //	fit       each change by itself against the live columns
+//	ready     each change by itself: are the parents known that it waits for?
 //	fold      the changes of one row into one, with the parents they name
 //	apply     one transaction per batch, parents before children
 //	          ├ transient fault → back off, the same batch again
@@ -40,7 +41,8 @@ type Journal interface {
 	FirstReceipts(ctx context.Context, ids []journal.Receipt) ([]journal.Receipt, error)
 }
 
-// Sink is what a runner needs of a sink.Sink.
+// Sink is what a runner needs of a sink.Sink. One that is a sink.Knower as well,
+// or has Read, is asked which rows that events wait for it knows.
 type Sink interface {
 	Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error)
 	Inspect(ctx context.Context, t *sink.Table) (*sink.Live, error)
@@ -55,13 +57,16 @@ type Source struct {
 	// NeedsFirstReceipt says that FirstReceived must be the first receipt of
 	// the event's identity before the event is mapped.
 	NeedsFirstReceipt bool
+	// Ahead tells why an event's time lies too far ahead of its FirstReceived to
+	// be believed, "" if it does not. Nil believes all.
+	Ahead func(e *event.Event) string
 }
 
 // Sources returns the sources of a plan, by name.
 func Sources(p *mapping.Plan) map[string]Source {
 	out := make(map[string]Source, len(p.Sources))
 	for _, s := range p.Sources {
-		out[s.Name] = Source{Events: s.Events, NeedsFirstReceipt: s.NeedsFirstReceipt}
+		out[s.Name] = Source{Events: s.Events, NeedsFirstReceipt: s.NeedsFirstReceipt, Ahead: s.Ahead}
 	}
 	return out
 }
@@ -182,8 +187,9 @@ type Stats struct {
 	// Replaced counts texts in which NUL or text that is not UTF-8 was
 	// replaced.
 	Replaced int64
-	// Ties counts pairs of different changes that a version cannot tell apart,
-	// as far as they met in one batch.
+	// Ties counts different changes of one row that its version cannot tell
+	// apart from an earlier one, as far as the earlier one is remembered: some
+	// tens of thousands of changes back, and not beyond a restart.
 	Ties int64
 }
 

@@ -3,7 +3,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
-	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,8 +17,27 @@ import (
 // Line renders an entry for a person, at a time:
 //
 //	dead  calendly #1042 invitee.created → booking: key ref is null (…)
-//	wait  shop #31 invoice.created → invoice id=in_1: waits for customer id=cus_1 (since 4s)
-func Line(e journal.Entry, now time.Time) string {
+//	wait  shop #31 invoice.created → invoice id=in_1: waits for customer id=cus_1, at most 24 h (since 4 s)
+func Line(e journal.Entry, now time.Time) string { return line(e, now, 1) }
+
+// Lines renders entries as Line does, and tells how many of them wait for the
+// same.
+func Lines(entries []journal.Entry, now time.Time) []string {
+	type thing struct{ consumer, on string }
+	crowd := map[thing]int{}
+	for _, e := range entries {
+		if e.State == journal.Waiting && e.On != "" {
+			crowd[thing{e.Consumer, e.On}]++
+		}
+	}
+	out := make([]string, len(entries))
+	for i, e := range entries {
+		out[i] = line(e, now, crowd[thing{e.Consumer, e.On}])
+	}
+	return out
+}
+
+func line(e journal.Entry, now time.Time, crowd int) string {
 	var b strings.Builder
 	word := string(e.State)
 	if e.State == journal.Waiting {
@@ -36,10 +55,39 @@ func Line(e journal.Entry, now time.Time) string {
 		b.WriteString(": ")
 	}
 	b.WriteString(e.Reason)
-	if since := now.Sub(e.Since); e.State == journal.Waiting && !e.Since.IsZero() && since >= time.Second {
-		fmt.Fprintf(&b, " (since %s)", since.Round(time.Second))
+	if e.State != journal.Waiting {
+		return b.String()
+	}
+	var about []string
+	if since := now.Sub(e.Since); !e.Since.IsZero() && since >= time.Second {
+		about = append(about, "since "+short(since))
+	}
+	if crowd > 1 {
+		about = append(about, fmt.Sprintf("%d events wait for it", crowd))
+	}
+	if about != nil {
+		b.WriteString(" (" + strings.Join(about, "; ") + ")")
 	}
 	return b.String()
+}
+
+// short renders a length of time in its greatest unit or two: 4 s, 24 h, 3 h 5 min.
+func short(d time.Duration) string {
+	d = d.Round(time.Second)
+	var out []string
+	for _, u := range []struct {
+		of   time.Duration
+		name string
+	}{{time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}} {
+		if n := d / u.of; n > 0 && len(out) < 2 {
+			out = append(out, fmt.Sprintf("%d %s", n, u.name))
+			d -= n * u.of
+		}
+	}
+	if out == nil {
+		return "0 s"
+	}
+	return strings.Join(out, " ")
 }
 
 func clip(s string) string {
@@ -79,10 +127,66 @@ func (r *Runner) judge(c *merge.Change, err error) verdict {
 	if action != sink.Reject { // also Retry: the target takes others, but not this one
 		v.state = journal.Waiting
 		v.reason = place(name, message)
+		v.needs = r.needs(c, e)
 		return v
 	}
+	v.on = ""
 	v.reason = fmt.Sprintf("%s. When it is put right run: hookfold dead retry %d", strings.TrimSuffix(place(name, message), "."), c.From.Position)
 	return v
+}
+
+// needs are the rows that may end a wait that the target has asked for: the row
+// of the change, and what the error names.
+func (r *Runner) needs(c *merge.Change, e *sink.Error) []need {
+	about := r.about(c)
+	n := need{about: about, row: about}
+	if e == nil {
+		return []need{n}
+	}
+	id, isRow := r.rowNamed(e.On)
+	table := slices.IndexFunc(r.o.Tables, func(t *sink.Table) bool { return t.Table.Name == e.On })
+	switch {
+	case isRow && id == about:
+	case isRow && e.Why == sink.UniqueValue:
+		n.row, n.holder = id, true
+	case isRow:
+		n.row, n.ask = id, askKnown
+	case table >= 0:
+		n.row, n.anyRow = rowID{table: table}, true
+	case e.Why == sink.UniqueValue:
+		n.row, n.anyRow = rowID{table: about.table}, true
+	}
+	return []need{n}
+}
+
+// rowNamed finds the row that a text names: a table of the config and its key as
+// Table.Show gives it.
+func (r *Runner) rowNamed(on string) (rowID, bool) {
+	for i, t := range r.o.Tables {
+		text, ok := strings.CutPrefix(on, t.Table.Name+" ")
+		if !ok {
+			continue
+		}
+		var parts []string
+		rest := text
+		for k := range t.Key {
+			mark := t.Key[k].Name + "="
+			if k > 0 {
+				mark = ", " + mark
+			}
+			var before string
+			if before, rest, ok = strings.Cut(rest, mark); !ok {
+				break
+			}
+			if k > 0 {
+				parts = append(parts, before)
+			}
+		}
+		if id := (rowID{i, merge.NewKey(append(parts, rest)...)}); ok && t.Show(id.key) == text {
+			return id, true
+		}
+	}
+	return rowID{}, false
 }
 
 func place(name, text string) string {
@@ -97,21 +201,9 @@ func (r *Runner) absent(c *merge.Change) verdict {
 	key := c.Table.Show(c.Key)
 	return verdict{
 		state: journal.Waiting, table: c.Table.Name, key: key, on: c.Table.Name + " " + key,
+		needs:  []need{{about: r.about(c), row: r.about(c), ask: askRow}},
 		reason: fmt.Sprintf("%s %s: waits for this row, which the mapping does not insert (if_missing: wait)", c.Table.Name, key),
 	}
-}
-
-// tellTie tells of two events that a version cannot tell apart.
-func (r *Runner) tellTie(w *work, a, b unit) {
-	x, y := a.change, b.change
-	taken := w.name(a)
-	if y.Version > x.Version {
-		taken = w.name(b)
-	}
-	r.log.Line(slog.LevelWarn, "tie", func() string {
-		return fmt.Sprintf("tie   %s → %s %s: two different events have the version %s (%s, %s); %s was taken, the same in every order. Make version finer.",
-			w.items[b.item].source, y.Table.Name, y.Table.Show(y.Key), y.Version.Show(), w.name(a), w.name(b), taken)
-	})
 }
 
 // name is what a person knows an event by.
@@ -125,6 +217,7 @@ func (w *work) name(u unit) string {
 // entries gives what is unsettled, to be recorded, and counts.
 func (r *Runner) entries(w *work, now time.Time, random func() float64) []journal.Entry {
 	var out []journal.Entry
+	w.unsettled = nil
 	for i := range w.items {
 		it := &w.items[i]
 		if it.state == "" {
@@ -150,6 +243,9 @@ func (r *Runner) entries(w *work, now time.Time, random func() float64) []journa
 		switch it.state {
 		case journal.Waiting:
 			e.Next = now.Add(r.o.Patience.Later(e.Attempts, random())).UTC()
+			if !it.until.IsZero() && it.until.Before(e.Next) {
+				e.Next = it.until.UTC()
+			}
 			if was != journal.Waiting {
 				w.stats.Waited++
 			}
@@ -159,6 +255,7 @@ func (r *Runner) entries(w *work, now time.Time, random func() float64) []journa
 			}
 		}
 		out = append(out, e)
+		w.unsettled = append(w.unsettled, i)
 	}
 	return out
 }

@@ -24,8 +24,12 @@ type Runner struct {
 	lives lives
 	log   *calm.Logger
 
-	health health
-	waits  *waits
+	health   health
+	waits    *waits
+	known    *knowns
+	ties     *ties
+	ahead    *ahead
+	presence *presence
 	// stubbornUntil is set when a batch failed though the target answered.
 	stubbornUntil atomic.Int64
 	inHand        atomic.Int64 // deliveries leased by Next and not yet counted
@@ -50,7 +54,8 @@ func New(o Options) *Runner {
 	o = o.withDefaults()
 	r := &Runner{
 		o: o, rank: make(map[*merge.Table]int, len(o.Tables)), log: calm.New(o.Log, o.Now),
-		health: health{now: o.Now}, waits: newWaits(),
+		health: health{now: o.Now}, waits: newWaits(), known: newKnowns(),
+		ties: newTies(), ahead: newAhead(), presence: newPresence(),
 		stopping: make(chan struct{}), passes: make(chan chan struct{}),
 	}
 	for i, t := range o.Tables {
@@ -75,11 +80,7 @@ func (r *Runner) start(ctx context.Context) error {
 		return ErrStopped
 	default:
 	}
-	waiting, err := r.o.Journal.Entries(ctx, journal.Filter{Consumer: r.o.Target, State: journal.Waiting, Limit: maxWaits})
-	if err != nil {
-		return fmt.Errorf("start target %s: %w", r.o.Target, err)
-	}
-	r.waits.note(nil, waiting)
+	var err error
 	if r.consumer, err = r.o.Journal.Consumer(ctx, r.o.Target); err != nil {
 		return fmt.Errorf("start target %s: %w", r.o.Target, err)
 	}
@@ -151,6 +152,7 @@ func (r *Runner) finish(w *work) {
 		r.consumer.Release(w.batch)
 		return
 	}
+	circles := r.circles(w)
 	entries := r.entries(w, r.o.Now(), rand.Float64)
 	err := r.persist(r.working, "record what became of a batch", func(ctx context.Context) error {
 		return r.consumer.Done(ctx, w.batch, entries)
@@ -159,7 +161,7 @@ func (r *Runner) finish(w *work) {
 		r.consumer.Release(w.batch)
 		return
 	}
-	r.waits.note(nil, entries)
+	r.note(w, entries, circles)
 	r.tell(w, entries)
 }
 
@@ -174,59 +176,13 @@ func (r *Runner) tell(w *work, entries []journal.Entry) {
 		if e.Attempts > 1 && e.State == journal.Waiting {
 			continue // told when it began to wait
 		}
-		r.log.Line(level, kind, func() string { return Line(e, now) })
+		r.log.Line(level, kind, func() string { return line(e, now, r.waits.crowd(&e)) })
 	}
 	r.mu.Lock()
 	r.stats = r.stats.Plus(w.stats)
 	r.mu.Unlock()
 	if r.o.Observer != nil {
 		r.o.Observer.Batch(r.o.Target, Report{Stats: w.stats, Skips: w.skips, Took: now.Sub(w.started)})
-	}
-}
-
-// wakePause keeps events that wake each other from taking all the time there
-// is.
-const wakePause = 200 * time.Millisecond
-
-// again tries events that are due: when their time has come, when a row that
-// they are about was written, or when it is asked for a pass.
-func (r *Runner) again() {
-	poll := time.NewTicker(r.o.Poll)
-	defer poll.Stop()
-	for {
-		var asked chan struct{}
-		woken := false
-		select {
-		case <-r.stopping:
-			return
-		case <-poll.C:
-		case asked = <-r.passes:
-		case <-r.waits.wake:
-			woken = true
-		}
-		r.rouse()
-		r.due()
-		if asked != nil {
-			close(asked)
-		}
-		if woken && !r.pause(wakePause) {
-			return
-		}
-	}
-}
-
-// rouse makes the events due that were woken.
-func (r *Runner) rouse() {
-	for _, ref := range r.waits.take() {
-		err := r.persist(r.working, "wake an event", func(ctx context.Context) error {
-			_, err := r.o.Journal.Retry(ctx, journal.Filter{
-				Consumer: r.o.Target, State: journal.Waiting, Position: ref.Position, Index: &ref.Index,
-			})
-			return err
-		})
-		if err != nil {
-			return
-		}
 	}
 }
 
@@ -242,7 +198,6 @@ func (r *Runner) due() {
 		if err != nil || len(b.Entries) == 0 {
 			return
 		}
-		r.waits.note(b.Entries, nil)
 		w, err := r.prepare(r.working, b, true)
 		if err != nil {
 			r.consumer.Release(b)

@@ -319,8 +319,8 @@ func TestAnEventWaitsAndIsTriedAgain(t *testing.T) {
 		if st := r.runner.Stats(); st.Waited != 2 || st.Settled != 3 {
 			t.Errorf("%+v", st)
 		}
-		if w := r.runner.waits; w.count != 0 || len(w.rows) != 0 {
-			t.Errorf("%d events are still known to wait", w.count)
+		if w := r.runner.waits; len(w.events) != 0 || len(w.rows) != 0 {
+			t.Errorf("%d events are still known to wait", len(w.events))
 		}
 		r.stop()
 	})

@@ -1,103 +1,272 @@
 package pipeline
 
 import (
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/hookfold/hookfold/event"
 	"github.com/hookfold/hookfold/journal"
 	"github.com/hookfold/hookfold/sink"
 )
 
-// maxWaits bounds what waits keeps in memory; events beyond it are only tried
-// again as time passes.
+// maxWaits bounds the events that waits keeps in memory; events beyond it are
+// only tried again as time passes.
 const maxWaits = 100_000
 
-// waits knows which rows the waiting events of a target are about and wait for,
-// so that they are woken when such a row is written. It only makes things
-// faster: an event that it does not know is tried again as time passes.
+// asking is how the sink is asked whether what an event needs has come, beside
+// what this process writes itself.
+type asking uint8
+
+const (
+	askNever asking = iota
+	askKnown        // for its row, or the memory of its delete
+	askRow          // for its row
+)
+
+// need is a row that must be written or deleted before a change can land.
+type need struct {
+	about rowID // the row of the change
+	row   rowID
+	ask   asking
+	// anyRow says that any row of the table may be it; the key is "".
+	anyRow bool
+	// holder says that the row holds a unique value.
+	holder bool
+}
+
+// waiting is an event that waits, or is dead but for changes that wait.
+type waiting struct {
+	since time.Time
+	on    string
+	dead  bool
+	needs []need
+	// misses counts how often it was woken because the sink has what it needs,
+	// and still had to wait; asked tells that it is now.
+	misses int
+	asked  bool
+	// circle is the circle that it is tried with, 0 if none; circled counts how
+	// often it was since circledAt.
+	circle, circled int
+	circledAt       time.Time
+}
+
+// waits knows which rows the waiting events of a target are about and need, so
+// that they are woken when such a row is written. It only makes things faster:
+// an event that it does not know is tried again as time passes.
 type waits struct {
-	mu sync.Mutex
-	// rows holds the events by "table key", of the row they are about and of
-	// what they wait for.
-	rows  map[string]map[event.Ref]struct{}
-	count int
+	mu     sync.Mutex
+	events map[event.Ref]*waiting
+	// rows holds the events by the rows that they are about and need; of a need
+	// of any row the key is "".
+	rows map[rowID]map[event.Ref]struct{}
+	// touched are the tables that were written since they were last looked at.
+	touched map[int]bool
+	// asks counts the events for which the sink is asked for a row, fresh are
+	// those of them for which it has not yet been.
+	asks  map[question]int
+	fresh map[question]bool
 	// woken are events to be tried again at once.
 	woken map[event.Ref]struct{}
 	wake  chan struct{} // of capacity 1
+	// circles counts the circles that were found.
+	circles int
+}
+
+// question is what the sink is asked.
+type question struct {
+	row rowID
+	ask asking
 }
 
 func newWaits() *waits {
-	return &waits{rows: map[string]map[event.Ref]struct{}{}, woken: map[event.Ref]struct{}{}, wake: make(chan struct{}, 1)}
+	return &waits{
+		events: map[event.Ref]*waiting{}, rows: map[rowID]map[event.Ref]struct{}{}, touched: map[int]bool{},
+		asks: map[question]int{}, fresh: map[question]bool{}, woken: map[event.Ref]struct{}{}, wake: make(chan struct{}, 1),
+	}
 }
 
-// note takes down what became of the events of a batch.
-func (w *waits) note(before, after []journal.Entry) {
-	if len(before) == 0 && len(after) == 0 {
+// maxMisses is how often the sink may have what an event needs, and the event
+// still not land, before the sink is no longer asked on its account.
+const maxMisses = 3
+
+// put takes down that an event waits.
+func (w *waits) put(e *journal.Entry, v *verdict) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	was := w.events[e.Ref]
+	w.remove(e.Ref)
+	if len(w.events) >= maxWaits {
 		return
 	}
+	x := &waiting{since: e.Since, on: e.On, dead: e.State == journal.Dead, needs: v.needs}
+	if was != nil {
+		x.misses, x.circled, x.circledAt = was.misses, was.circled, was.circledAt
+		if was.asked {
+			x.misses++
+		}
+	}
+	w.events[e.Ref] = x
+	for _, id := range x.rows() {
+		if w.rows[id] == nil {
+			w.rows[id] = map[event.Ref]struct{}{}
+		}
+		w.rows[id][e.Ref] = struct{}{}
+	}
+	for _, q := range x.questions() {
+		if w.asks[q]++; w.asks[q] == 1 {
+			w.fresh[q] = true
+		}
+	}
+	for _, n := range x.needs {
+		if was == nil && n.anyRow { // others may wait for this very change
+			w.touched[n.row.table] = true
+		}
+	}
+	if len(w.fresh) > 0 {
+		w.signal()
+	}
+}
+
+// settled takes down that an event does not wait any more.
+func (w *waits) settled(ref event.Ref) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, e := range before {
-		for _, row := range rowsOf(e) {
-			if refs := w.rows[row]; refs != nil {
-				if _, ok := refs[e.Ref]; ok {
-					delete(refs, e.Ref)
-					w.count--
-				}
-				if len(refs) == 0 {
-					delete(w.rows, row)
-				}
-			}
-		}
-		delete(w.woken, e.Ref)
+	w.remove(ref)
+}
+
+func (w *waits) remove(ref event.Ref) {
+	x := w.events[ref]
+	if x == nil {
+		return
 	}
-	for _, e := range after {
-		if e.State != journal.Waiting || w.count >= maxWaits {
-			continue
+	delete(w.events, ref)
+	delete(w.woken, ref)
+	for _, id := range x.rows() {
+		if delete(w.rows[id], ref); len(w.rows[id]) == 0 {
+			delete(w.rows, id)
 		}
-		for _, row := range rowsOf(e) {
-			if w.rows[row] == nil {
-				w.rows[row] = map[event.Ref]struct{}{}
-			}
-			if _, ok := w.rows[row][e.Ref]; !ok {
-				w.rows[row][e.Ref] = struct{}{}
-				w.count++
-			}
+	}
+	for _, q := range x.questions() {
+		if w.asks[q]--; w.asks[q] <= 0 {
+			delete(w.asks, q)
+			delete(w.fresh, q)
 		}
 	}
 }
 
-func rowsOf(e journal.Entry) []string {
-	var rows []string
-	if e.Table != "" && e.Key != "" {
-		rows = append(rows, e.Table+" "+e.Key)
+// rows are those whose writing wakes it, each once.
+func (x *waiting) rows() []rowID {
+	var out []rowID
+	for _, n := range x.needs {
+		for _, id := range []rowID{n.about, n.row} {
+			if !slices.Contains(out, id) {
+				out = append(out, id)
+			}
+		}
 	}
-	if e.On != "" {
-		rows = append(rows, e.On)
-	}
-	return rows
+	return out
 }
 
-// written wakes the events that are about a row of a batch or wait for it.
-func (w *waits) written(b *sink.Batch) {
+func (x *waiting) questions() []question {
+	var out []question
+	for _, n := range x.needs {
+		if q := (question{n.row, n.ask}); n.ask != askNever && x.misses < maxMisses && !slices.Contains(out, q) {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+func (w *waits) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// written wakes the events that are about a row of a batch or need it.
+func (w *waits) written(b *sink.Batch, rank func(*sink.Table) int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.rows) == 0 {
+	if len(w.events) == 0 {
 		return
 	}
 	for _, g := range b.Groups {
+		table := rank(g.Table)
+		w.touched[table] = true
 		for _, row := range g.Rows {
-			for ref := range w.rows[g.Table.Table.Name+" "+g.Table.Show(row.Key)] {
-				w.woken[ref] = struct{}{}
-			}
+			w.rouse(rowID{table, row.Key})
 		}
 	}
 	if len(w.woken) > 0 {
-		select {
-		case w.wake <- struct{}{}:
-		default:
+		w.signal()
+	}
+}
+
+func (w *waits) rouse(id rowID) {
+	for ref := range w.rows[id] {
+		w.woken[ref] = struct{}{}
+	}
+}
+
+// answered wakes the events that asked for a row, for it has come.
+func (w *waits) answered(q question) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for ref := range w.rows[q.row] {
+		if x := w.events[ref]; slices.Contains(x.questions(), q) {
+			x.asked = true
+			w.woken[ref] = struct{}{}
 		}
 	}
+}
+
+// anyAtOnce is how many events are woken at a time because a table was written
+// any row of which they may need.
+const anyAtOnce = 500
+
+// tick wakes events that wait for any row of a table that was written.
+func (w *waits) tick() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for table := range w.touched {
+		n := 0
+		for ref := range w.rows[rowID{table: table}] {
+			if n++; n > anyAtOnce {
+				break
+			}
+			w.woken[ref] = struct{}{}
+		}
+	}
+	clear(w.touched)
+}
+
+// questionsAtOnce is how many rows the sink is asked for at a time.
+const questionsAtOnce = 10_000
+
+// questions are what the sink is to be asked: what it has not been asked before,
+// or everything.
+func (w *waits) questions(all bool) []question {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !all && len(w.fresh) == 0 {
+		return nil
+	}
+	var out []question
+	for q := range w.asks { // begins anywhere
+		if len(out) == questionsAtOnce {
+			break
+		}
+		if all || w.fresh[q] {
+			out = append(out, q)
+			delete(w.fresh, q)
+		}
+	}
+	if len(w.fresh) > 0 {
+		w.signal()
+	}
+	return out
 }
 
 // take returns the events that are woken, each once.
@@ -110,4 +279,119 @@ func (w *waits) take() []event.Ref {
 	}
 	clear(w.woken)
 	return out
+}
+
+// keep forgets events that are not, or no longer, among the entries of the
+// journal: somebody has dropped them.
+func (w *waits) keep(there map[event.Ref]bool, before time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for ref, x := range w.events {
+		if !there[ref] && x.since.Before(before) {
+			w.remove(ref)
+		}
+	}
+}
+
+// circle follows who waits for whom from an event that is about a row and needs
+// one, by unique values only. It returns the events of a circle, or nil.
+func (w *waits) circle(about, holder rowID) (refs []event.Ref, rows []rowID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rows = []rowID{about}
+	for len(rows) <= 100 {
+		if holder == about {
+			return refs, rows
+		}
+		if slices.Contains(rows, holder) {
+			return nil, nil
+		}
+		rows = append(rows, holder)
+		next := rowID{table: -1}
+		for ref := range w.rows[holder] {
+			x := w.events[ref]
+			if i := slices.IndexFunc(x.needs, func(n need) bool { return n.holder && n.about == holder }); i >= 0 {
+				next = x.needs[i].row
+				refs = append(refs, ref)
+				break
+			}
+		}
+		if next.table < 0 {
+			return nil, nil
+		}
+		holder = next
+	}
+	return nil, nil
+}
+
+// together wakes events that wait for each other, to be tried in one
+// transaction: three times, and then once in a while.
+func (w *waits) together(refs []event.Ref, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, ref := range refs {
+		if x := w.events[ref]; x == nil || x.circle > 0 || x.circled >= 3 && now.Sub(x.circledAt) < circleAgain {
+			return
+		}
+	}
+	w.circles++
+	for _, ref := range refs {
+		x := w.events[ref]
+		x.circle, x.circledAt = w.circles, now
+		x.circled++
+		w.woken[ref] = struct{}{}
+	}
+	w.signal()
+}
+
+// circleAgain is how long a circle is left that could not be landed as one.
+const circleAgain = 5 * time.Minute
+
+// circleOf is the circle that an event is to be tried with, 0 if none.
+func (w *waits) circleOf(ref event.Ref) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if x := w.events[ref]; x != nil {
+		return x.circle
+	}
+	return 0
+}
+
+// Waits tells of the events of a target that wait.
+type Waits struct {
+	// Events counts them, as far as they are kept in memory, and Oldest is since
+	// when the oldest one waits.
+	Events int
+	Oldest time.Time
+}
+
+func (w *waits) read() (out Waits) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, x := range w.events {
+		if x.dead {
+			continue
+		}
+		if out.Events++; out.Oldest.IsZero() || x.since.Before(out.Oldest) {
+			out.Oldest = x.since
+		}
+	}
+	return out
+}
+
+// crowd counts the events that wait for the same as an entry.
+func (w *waits) crowd(e *journal.Entry) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	x := w.events[e.Ref]
+	if x == nil || len(x.needs) == 0 || x.needs[0].anyRow {
+		return 1
+	}
+	n := 0
+	for ref := range w.rows[x.needs[0].row] {
+		if w.events[ref].on == e.On {
+			n++
+		}
+	}
+	return n
 }

@@ -18,10 +18,16 @@ type work struct {
 	started time.Time
 	items   []item
 	// units are the changes that are ready to be written.
-	units  []unit
-	stats  Stats
-	skips  map[Skip]int64
-	folded []folded // what units fold to, a transaction each
+	units []unit
+	stats Stats
+	skips map[Skip]int64
+	// folded is what units fold to, a transaction each; nil if that is seen while
+	// they land.
+	folded []folded
+	// retried tells that its events were tried before.
+	retried bool
+	// unsettled are the items that the entries stand for, set by entries.
+	unsettled []int
 }
 
 // item is one event of a batch, or a delivery that could not be split.
@@ -42,6 +48,10 @@ type verdict struct {
 	state      journal.State
 	reason, on string
 	table, key string
+	// needs are what may end a wait, of every change that waits; until is when
+	// it ends in any case, if there is such a time.
+	needs []need
+	until time.Time
 }
 
 var severity = map[journal.State]int{journal.Waiting: 1, journal.Dead: 2}
@@ -51,6 +61,19 @@ const maxReasons = 3 // told of one event
 // add joins a verdict into the item's: the worst state, with the reasons for
 // it.
 func (it *item) add(v verdict) {
+	needs, until, on := append(it.needs, v.needs...), it.until, it.on
+	if until.IsZero() || !v.until.IsZero() && v.until.Before(until) {
+		until = v.until
+	}
+	if on == "" && len(v.needs) > 0 {
+		on = v.on
+	}
+	defer func() {
+		it.needs, it.until = needs, until
+		if it.state == journal.Dead { // though a change of it may still land
+			it.on = on
+		}
+	}()
 	switch have, new := severity[it.state], severity[v.state]; {
 	case new > have:
 		it.verdict, it.more = v, 0
@@ -79,7 +102,7 @@ type eventOf struct {
 // prepare splits, maps, fits and folds a batch. It fails only when the runner
 // stops.
 func (r *Runner) prepare(ctx context.Context, b *journal.Batch, due bool) (*work, error) {
-	w := &work{batch: b, started: r.o.Now(), skips: map[Skip]int64{}}
+	w := &work{batch: b, started: r.o.Now(), skips: map[Skip]int64{}, retried: due}
 	var events []eventOf
 	if due {
 		events = r.splitDue(w)
@@ -101,10 +124,13 @@ func (r *Runner) prepare(ctx context.Context, b *journal.Batch, due bool) (*work
 			return nil, err
 		}
 	}
-	for units := range slices.Chunk(w.units, r.o.Changes) {
-		w.folded = append(w.folded, r.fold(units))
+	if !due && !r.anyWaits(w.units) {
+		w.folded = []folded{}
+		for units := range slices.Chunk(w.units, r.o.Changes) {
+			w.folded = append(w.folded, r.fold(units))
+		}
 	}
-	r.ties(w)
+	r.seeTies(w)
 	return w, nil
 }
 
@@ -137,7 +163,7 @@ func (r *Runner) split(w *work, events []eventOf, d *event.Delivery, prior *jour
 		w.items = append(w.items, it)
 	}
 	for _, e := range split.Events {
-		events = append(events, eventOf{event: e, needs: s.NeedsFirstReceipt && e.ID != "", prior: prior})
+		events = append(events, eventOf{event: e, needs: e.ID != "" && (s.NeedsFirstReceipt || r.ahead.suspect(&s, e)), prior: prior})
 	}
 	return events
 }
@@ -191,35 +217,6 @@ func (r *Runner) splitDue(w *work) []eventOf {
 	return events
 }
 
-// firstReceipts sets the first receipt of the events that need it.
-func (r *Runner) firstReceipts(ctx context.Context, events []eventOf) error {
-	var ids []journal.Receipt
-	var of []*event.Event
-	for _, x := range events {
-		if x.needs {
-			e := x.event
-			ids = append(ids, journal.Receipt{Source: e.Delivery.Source, ID: e.ID, Received: e.Delivery.Received, Ref: e.Ref()})
-			of = append(of, e)
-		}
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	return r.persist(ctx, "look up first receipts", func(ctx context.Context) error {
-		first, err := r.o.Journal.FirstReceipts(ctx, ids)
-		if err != nil {
-			return err
-		}
-		if len(first) != len(ids) {
-			return fmt.Errorf("the journal gave %d first receipts for %d identities", len(first), len(ids))
-		}
-		for i, f := range first {
-			of[i].FirstReceived = f.Received
-		}
-		return nil
-	})
-}
-
 // mapEvent maps one event into units. A panic makes this event dead and no
 // other.
 func (r *Runner) mapEvent(ctx context.Context, w *work, x *eventOf) error {
@@ -236,8 +233,9 @@ func (r *Runner) mapEvent(ctx context.Context, w *work, x *eventOf) error {
 		it.add(verdict{state: journal.Dead, reason: fault})
 	}
 	for _, f := range out.Faults {
-		it.add(verdict{state: journal.Dead, table: f.Table, reason: faultReason(f)})
+		it.add(verdict{state: journal.Dead, table: f.Table, reason: r.presence.tell(faultReason(f), &f, x.event)})
 	}
+	r.presence.count(out.Changes, x.event)
 	for _, c := range out.Changes {
 		v, err := r.fits(ctx, c)
 		if err != nil {

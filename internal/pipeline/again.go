@@ -1,0 +1,218 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/journal"
+	"github.com/hookfold/hookfold/merge"
+)
+
+// wakePause keeps events that wake each other from taking all the time there
+// is.
+const wakePause = 200 * time.Millisecond
+
+// sweepEvery is how often what waits is compared with the journal.
+const sweepEvery = time.Minute
+
+// again tries events that are due: when their time has come, when a row that
+// they are about or need was written, by whomever, or when it is asked for a
+// pass.
+func (r *Runner) again() {
+	poll := time.NewTicker(r.o.Poll)
+	defer poll.Stop()
+	swept := r.o.Now()
+	if r.persist(r.working, "read what waits", r.resume) != nil {
+		return
+	}
+	r.due()
+	for {
+		var asked chan struct{}
+		woken, all := false, false
+		select {
+		case <-r.stopping:
+			return
+		case <-poll.C:
+			all = true
+		case asked = <-r.passes:
+		case <-r.waits.wake:
+			woken = true
+		}
+		if all {
+			r.waits.tick()
+			if now := r.o.Now(); now.Sub(swept) >= sweepEvery {
+				swept = now
+				r.sweep(now)
+			}
+		}
+		r.inquire(r.working, all)
+		r.rouse()
+		r.due()
+		if asked != nil {
+			close(asked)
+		}
+		if woken && !r.pause(wakePause) {
+			return
+		}
+	}
+}
+
+// resume makes the events due that waited before a restart, so that it is known
+// again what they need.
+func (r *Runner) resume(ctx context.Context) error {
+	if _, err := r.o.Journal.Retry(ctx, journal.Filter{Consumer: r.o.Target, State: journal.Waiting}); err != nil {
+		return err
+	}
+	dead, err := r.o.Journal.Entries(ctx, journal.Filter{Consumer: r.o.Target, State: journal.Dead, Limit: maxWaits})
+	if err != nil {
+		return err
+	}
+	r.ahead.recall(dead)
+	var refs []event.Ref
+	for _, e := range dead {
+		if e.On != "" { // a change of it waits
+			refs = append(refs, e.Ref)
+		}
+	}
+	return r.wake(ctx, refs)
+}
+
+// sweep forgets the events that somebody has dropped.
+func (r *Runner) sweep(now time.Time) {
+	if r.waits.read().Events == 0 {
+		return
+	}
+	entries, err := r.o.Journal.Entries(r.working, journal.Filter{Consumer: r.o.Target})
+	if err != nil {
+		return // the next time will do
+	}
+	there := make(map[event.Ref]bool, len(entries))
+	for _, e := range entries {
+		there[e.Ref] = true
+	}
+	r.waits.keep(there, now)
+}
+
+// inquire asks the sink for the rows that events wait for and that somebody else
+// may have written: all of them, or those it has not yet been asked for. What it
+// does not answer is asked again the next time.
+func (r *Runner) inquire(ctx context.Context, all bool) {
+	type list struct {
+		table int
+		ask   asking
+	}
+	keys := map[list][]merge.Key{}
+	for _, q := range r.waits.questions(all) {
+		keys[list{q.row.table, q.ask}] = append(keys[list{q.row.table, q.ask}], q.row.key)
+	}
+	for l, of := range keys {
+		for some := range slices.Chunk(of, askAtOnce) {
+			ask := r.knows
+			if l.ask == askRow {
+				ask = r.there
+			}
+			is, err := ask(ctx, r.o.Tables[l.table], some)
+			if err != nil {
+				break
+			}
+			if l.ask == askKnown {
+				r.learnt(l.table, some, is)
+			}
+			for i, yes := range is {
+				if yes {
+					r.waits.answered(question{rowID{l.table, some[i]}, l.ask})
+				}
+			}
+		}
+	}
+}
+
+// wakeAtOnce is how many events are made due in one commit.
+const wakeAtOnce = 5000
+
+// rouse makes the events due that were woken.
+func (r *Runner) rouse() {
+	for refs := range slices.Chunk(r.waits.take(), wakeAtOnce) {
+		err := r.persist(r.working, "wake events", func(ctx context.Context) error { return r.wake(ctx, refs) })
+		if err != nil {
+			return
+		}
+	}
+}
+
+// wake makes events due.
+func (r *Runner) wake(ctx context.Context, refs []event.Ref) error {
+	if w, ok := r.o.Journal.(journal.Waker); ok {
+		_, err := w.Wake(ctx, r.o.Target, refs)
+		return err
+	}
+	for _, ref := range refs {
+		f := journal.Filter{Consumer: r.o.Target, State: journal.Waiting, Position: ref.Position, Index: &ref.Index}
+		if _, err := r.o.Journal.Retry(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// circles finds the events that wait for each other, by the unique values that
+// their rows hold, and says so in their reason.
+func (r *Runner) circles(w *work) [][]event.Ref {
+	var out [][]event.Ref
+	for i := range w.items {
+		it := &w.items[i]
+		if it.state != journal.Waiting {
+			continue
+		}
+		for _, n := range it.needs {
+			if !n.holder {
+				continue
+			}
+			refs, rows := r.waits.circle(n.about, n.row)
+			if refs == nil {
+				continue
+			}
+			var names []string
+			for _, id := range append(rows, n.about) {
+				t := r.o.Tables[id.table]
+				names = append(names, t.Table.Name+" "+t.Show(id.key))
+			}
+			it.reason += fmt.Sprintf(". They wait in a circle, each for the next one's value: %s. They are tried together; where that does not help, set one of the values free by hand", strings.Join(names, " → "))
+			out = append(out, append(refs, it.ref))
+			break
+		}
+	}
+	return out
+}
+
+// note takes down what the events of a batch wait for.
+func (r *Runner) note(w *work, entries []journal.Entry, circles [][]event.Ref) {
+	left := make(map[event.Ref]bool, len(entries))
+	for i := range entries {
+		left[entries[i].Ref] = true
+	}
+	if w.retried {
+		for _, e := range w.batch.Entries {
+			if !left[e.Ref] {
+				r.waits.settled(e.Ref)
+			}
+		}
+	}
+	for i := range entries {
+		if v := &w.items[w.unsettled[i]].verdict; len(v.needs) > 0 {
+			r.waits.put(&entries[i], v)
+		} else {
+			r.waits.settled(entries[i].Ref)
+		}
+	}
+	for _, refs := range circles {
+		r.waits.together(refs, r.o.Now())
+	}
+}
+
+// Waits tells of the events of the target that wait.
+func (r *Runner) Waits() Waits { return r.waits.read() }
