@@ -8,7 +8,8 @@
 //	schema.sql       optional: the user's own tables as they are before Hookfold comes;
 //	                 schema.postgres.sql is that of one engine
 //	arrivals.ndjson  what arrives, a line each (see type arrival)
-//	expect.yaml      what there must be in the end (see type outcome)
+//	expect.yaml      what there must be in the end (see type outcome); expect.sqlite.yaml
+//	                 where one engine differs
 //
 // A folder in it is a variant, whose files take the place of those of the case;
 // its case.yaml says only what is other. {{now}}, {{now-60s}} and {{now+365d}}

@@ -14,12 +14,14 @@ type engine struct {
 	name string
 	// database makes an empty one and returns its URL.
 	database func(testing.TB) string
+	// through, if not nil, returns the URL by which Hookfold is led to it.
+	through func(url string) string
 }
 
 // engines are all of them. Another one is a line here.
 var engines = []engine{
-	{"sqlite", testdb.SQLite},
-	{"postgres", testdb.Schema},
+	{name: "sqlite", database: testdb.SQLite},
+	{name: "postgres", database: testdb.Schema},
 }
 
 // later are the engines that some cases are about and that are not there yet,

@@ -24,13 +24,15 @@ func (o *outcome) compareRows(t testing.TB, p *mapping.Plan, url string) (string
 	}
 	defer db.Close()
 	var out []string
-	for name, want := range o.Rows {
-		diff, err := compareTable(t, p, db, name, want)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", name, err)
-		}
-		if diff != "" {
-			out = append(out, name+": "+diff)
+	for only, tables := range map[string]map[string][]map[string]yaml.Node{"": o.Rows, ` where "deleted" is not true`: o.Live} {
+		for name, want := range tables {
+			diff, err := compareTable(t, p, db, strings.HasPrefix(url, "sqlite:"), name, only, want)
+			if err != nil {
+				return "", fmt.Errorf("%s: %w", name, err)
+			}
+			if diff != "" {
+				out = append(out, name+": "+diff)
+			}
 		}
 	}
 	slices.Sort(out)
@@ -46,7 +48,7 @@ func (o *outcome) same(p *mapping.Plan, url string, t testing.TB) (string, error
 	defer db.Close()
 	var out []string
 	for table, columns := range o.Same {
-		rows, err := readRows(t, db, p.Table(table).Table.Name, columns, nil)
+		rows, err := readRows(t, db, strings.HasPrefix(url, "sqlite:"), p.Table(table).Table.Name, "", columns, nil)
 		if err != nil {
 			return "", err
 		}
@@ -58,7 +60,7 @@ func (o *outcome) same(p *mapping.Plan, url string, t testing.TB) (string, error
 	return strings.Join(out, "\n"), nil
 }
 
-func compareTable(t testing.TB, p *mapping.Plan, db *witness.DB, name string, want []map[string]yaml.Node) (string, error) {
+func compareTable(t testing.TB, p *mapping.Plan, db *witness.DB, lite bool, name, only string, want []map[string]yaml.Node) (string, error) {
 	types := map[string]merge.Type{}
 	if table := p.Table(name); table != nil {
 		name = table.Table.Name
@@ -78,7 +80,7 @@ func compareTable(t testing.TB, p *mapping.Plan, db *witness.DB, name string, wa
 		}
 	}
 	slices.Sort(columns)
-	have, err := readRows(t, db, name, columns, types)
+	have, err := readRows(t, db, lite, name, only, columns, types)
 	if err != nil {
 		return "", err
 	}
@@ -98,12 +100,16 @@ func compareTable(t testing.TB, p *mapping.Plan, db *witness.DB, name string, wa
 
 const null = "NULL"
 
-func readRows(t testing.TB, db *witness.DB, table string, columns []string, types map[string]merge.Type) ([]map[string]string, error) {
+func readRows(t testing.TB, db *witness.DB, lite bool, table, only string, columns []string, types map[string]merge.Type) ([]map[string]string, error) {
 	selected := []string{"1"}
 	for _, c := range columns {
-		selected = append(selected, `cast("`+c+`" as text)`)
+		text := `cast("` + c + `" as text)`
+		if types[c].Kind == merge.Bytes && lite {
+			text = `'\x' || lower(hex("` + c + `"))`
+		}
+		selected = append(selected, text)
 	}
-	rows, err := db.QueryContext(t.Context(), `select `+strings.Join(selected, ", ")+` from "`+strings.ReplaceAll(table, ".", `"."`)+`"`)
+	rows, err := db.QueryContext(t.Context(), `select `+strings.Join(selected, ", ")+` from "`+strings.ReplaceAll(table, ".", `"."`)+`"`+only)
 	if err != nil {
 		return nil, err
 	}

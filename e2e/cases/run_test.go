@@ -111,8 +111,7 @@ func (s *scenario) runOrder(t testing.TB, on engine, order []int, rnd *rand.Rand
 	defer func() { err = errors.Join(err, w.stop()) }()
 	for _, i := range order {
 		a := s.arrivals[i]
-		other := a.SQL != nil || a.Retry
-		if other || s.Restart || rnd.IntN(2) == 0 {
+		if !a.request() || s.Restart || rnd.IntN(2) == 0 {
 			if err := w.taken(); err != nil {
 				return "", err
 			}
@@ -124,9 +123,6 @@ func (s *scenario) runOrder(t testing.TB, on engine, order []int, rnd *rand.Rand
 		}
 		if err := w.arrive(a); err != nil {
 			return "", fmt.Errorf("arrival %d: %w", i, err)
-		}
-		if !other && (a.Answer == "" || a.Answer[0] == '2') {
-			w.kept++
 		}
 	}
 	if err := w.judge(); err != nil {
@@ -180,7 +176,6 @@ func (s *scenario) runParallel(t testing.TB, on engine, rnd *rand.Rand) (err err
 	if len(faults) > 0 {
 		return faults[0]
 	}
-	w.kept = len(many.arrivals)
 	if err := w.judge(); err != nil {
 		return fmt.Errorf("%w\n%s", err, w.log.String())
 	}

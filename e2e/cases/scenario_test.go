@@ -27,6 +27,8 @@ type plan struct {
 	Note string
 	// Engines are those that it is about; none is all.
 	Engines []string
+	// Journal, if given, is another journal than a file of SQLite.
+	Journal string
 	// Orders is all (default), given, or a number of random ones.
 	Orders string
 	// Doubled says what arrives twice: one (default: each order once more with
@@ -61,19 +63,27 @@ type arrival struct {
 	Sign     string
 	SignAs   string `json:"sign_as"`
 	SignBody string `json:"sign_body"`
-	// Answer is the status, with a body after it where that matters; default
-	// any of 200 to 299.
+	// Answer is the status, or several (200|405), with a body after it where that
+	// matters; default any of 200 to 299.
 	Answer string
 	// SQL is run by somebody else, by engine, "" for all.
 	SQL map[string]string
 	// Retry makes dead events due again, as `hookfold dead retry --all` does.
 	Retry bool
+	// Replay takes all deliveries of the journal in once more, as `hookfold
+	// replay` of an export does.
+	Replay bool
 }
+
+// request tells whether it is one.
+func (a *arrival) request() bool { return a.SQL == nil && !a.Retry && !a.Replay }
 
 // outcome is expect.yaml.
 type outcome struct {
 	// Rows are the rows of tables: exactly these, with the columns that matter.
 	Rows map[string][]map[string]yaml.Node
+	// Live are rows of tables with a column deleted, where that is not true.
+	Live map[string][]map[string]yaml.Node
 	// Same are tables, with columns, that must have the same rows in every order.
 	Same map[string][]string
 	// Waiting and Dead are parts of the reasons of the events that are so; there
@@ -82,9 +92,9 @@ type outcome struct {
 	// Ties, Replaced and Log are what has to be counted or said, if given.
 	Ties, Replaced *int64
 	Log            []string
-	// Journal is how many deliveries there are; default all that were answered
-	// with 2xx.
-	Journal *int
+	// Kept is how many deliveries the journal holds; default all that were
+	// answered with 2xx.
+	Kept *int
 }
 
 // scenario is a case, or a variant of one.
@@ -95,6 +105,7 @@ type scenario struct {
 	schema      map[string]string // by engine, "" for all
 	arrivals    []arrival
 	outcome
+	per map[string]*outcome // by engine, where it has an expect.yaml of its own
 }
 
 // name is C01 or C01/true-cancel.
@@ -158,13 +169,21 @@ func load(path string, start time.Time) ([]*scenario, error) {
 }
 
 func parse(base, own map[string]string) (*scenario, error) {
-	s := &scenario{schema: map[string]string{}}
+	s := &scenario{schema: map[string]string{}, per: map[string]*outcome{}}
 	for _, files := range []map[string]string{base, own} {
+		if own["expect.yaml"] != "" {
+			clear(s.per)
+		}
 		for name := range files {
-			engine, isSchema := strings.CutPrefix(strings.TrimSuffix(name, "sql"), "schema.")
+			part := strings.Split(name, ".")
 			switch {
-			case isSchema:
-				s.schema[strings.TrimSuffix(engine, ".")] = files[name]
+			case part[0] == "schema":
+				s.schema[strings.Join(part[1:len(part)-1], "")] = files[name]
+			case part[0] == "expect" && len(part) == 3:
+				s.per[part[1]] = new(outcome)
+				if err := strict(files[name], s.per[part[1]]); err != nil {
+					return nil, fmt.Errorf("%s: %w", name, err)
+				}
 			case !slices.Contains([]string{"case.yaml", "hookfold.yaml", "arrivals.ndjson", "expect.yaml"}, name):
 				return nil, fmt.Errorf("%s is not a file of a case", name)
 			}
