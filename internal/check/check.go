@@ -69,10 +69,13 @@ func Run(p *mapping.Plan) *Report {
 			}
 			c.versioned(m)
 			c.stable(m)
+			c.elements(m)
+			c.counters(m)
 		}
 		c.shapes(table)
 		c.clocks(table)
 		c.occupants(table)
+		c.deletes(table)
 		c.verdicts(table, c.problems.List[before:])
 	}
 	c.problems.Sort()

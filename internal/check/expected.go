@@ -72,11 +72,17 @@ func literalText(t merge.Type, s string) string {
 	return s
 }
 
+// deletedAt is the column that on_delete: mark fills.
+const deletedAt = "deleted_at"
+
 func typeOf(t *merge.Table, name string) (merge.Type, error) {
 	for _, k := range t.Key {
 		if k.Name == name {
 			return k.Type, nil
 		}
+	}
+	if name == deletedAt && t.OnDelete == merge.DeleteMark {
+		return merge.Type{Kind: merge.Timestamp}, nil
 	}
 	if i := t.Column(name); i >= 0 {
 		if t.Columns[i].Rule == merge.Touch {
@@ -118,6 +124,12 @@ func valueOf(t *merge.Table, row *merge.Row, name string) merge.Value {
 			}
 			return v
 		}
+	}
+	if name == deletedAt && t.OnDelete == merge.DeleteMark {
+		if row.Gone() {
+			return row.DeletedAt
+		}
+		return merge.NullValue
 	}
 	if i := t.Column(name); i >= 0 && row.Cells[i].Set {
 		return row.Cells[i].Value

@@ -60,13 +60,17 @@ func typesOf(m *mapping.Mapping) string {
 
 // path reports a path that is in none of the samples.
 func (c *checker) path(m *mapping.Mapping, e *mapping.Expr, p *expr.PathRef, samples []mapping.Sampled, lacking map[string]bool) {
-	if p.Root&(expr.Event|expr.Envelope|expr.Body) == 0 || len(p.Steps) == 0 || lacking[p.String()] {
+	if p.Root&(expr.Event|expr.Envelope|expr.Body|expr.Item) == 0 || len(p.Steps) == 0 || lacking[p.String()] {
 		return
 	}
 	preset := m.Source.Preset.Name
 	certain := false // a sample has the object that lacks the member
-	for _, s := range samples {
-		at, missing := lookup(p, s, m)
+	inputs := inputsOf(m, p, samples)
+	if len(inputs) == 0 {
+		return // the samples have no elements to look at
+	}
+	for _, in := range inputs {
+		at, missing := p.Lookup(in)
 		if missing < 0 {
 			return
 		}
@@ -74,7 +78,7 @@ func (c *checker) path(m *mapping.Mapping, e *mapping.Expr, p *expr.PathRef, sam
 			certain = true
 		}
 	}
-	if slices.ContainsFunc(own[preset], func(prefix string) bool { return p.String() == prefix || strings.HasPrefix(p.String(), prefix+".") }) {
+	if isOwn(m, p) {
 		return
 	}
 	lacking[p.String()] = true
@@ -83,29 +87,62 @@ func (c *checker) path(m *mapping.Mapping, e *mapping.Expr, p *expr.PathRef, sam
 		severity = config.Error
 	}
 	hint := ""
-	if near := nearest(m, p, samples); near != "" {
+	if near := nearest(p, inputs); near != "" {
 		hint = fmt.Sprintf(" There is %s.", near)
 	} else if p.Use == expr.Get {
 		hint = " If it is there only at times, write a ? before the step that may be missing, as in event.?a."
 	}
-	c.add(severity, mapping.Place(e.At, p.Line, p.Column), e.At.Path, "field %s is in none of the %d samples of %s.%s", p, len(samples), typesOf(m), hint)
+	what := fmt.Sprintf("%d samples", len(samples))
+	if p.Root == expr.Item {
+		what = fmt.Sprintf("%d elements of %s in the samples", len(inputs), m.Each.Text)
+	}
+	c.add(severity, mapping.Place(e.At, p.Line, p.Column), e.At.Path, "field %s is in none of the %s of %s.%s", p, what, typesOf(m), hint)
 }
 
-func lookup(p *expr.PathRef, s mapping.Sampled, m *mapping.Mapping) (event.JSON, int) {
-	in := &expr.Input{}
-	in.Reset(s.Event, m.Source.Config.Zone)
-	return p.Lookup(in)
+// isOwn tells of a path into what the preset's user defines.
+func isOwn(m *mapping.Mapping, p *expr.PathRef) bool {
+	path := p.String()
+	if p.Root == expr.Item { // as deep as its list, as far as that is a path
+		if len(m.Each.Paths) != 1 {
+			return true
+		}
+		path = m.Each.Paths[0].String() + strings.TrimPrefix(path, p.Root.String())
+	}
+	return slices.ContainsFunc(own[m.Source.Preset.Name], func(prefix string) bool { return path == prefix || strings.HasPrefix(path, prefix+".") })
+}
+
+// inputsOf gives what a path is looked up in: the samples or, for a path from
+// item, the elements of their lists.
+func inputsOf(m *mapping.Mapping, p *expr.PathRef, samples []mapping.Sampled) []*expr.Input {
+	var out []*expr.Input
+	for _, s := range samples {
+		in := &expr.Input{}
+		in.Reset(s.Event, m.Source.Config.Zone)
+		if p.Root != expr.Item {
+			out = append(out, in)
+			continue
+		}
+		for i, item := range m.Elements(s.Event) {
+			element := *in
+			element.Item, element.Index = item, i
+			out = append(out, &element)
+		}
+	}
+	return out
 }
 
 // nearest finds the path that was most likely meant: one that ends in the same
 // name and shares the most steps with it, or a similar name in the same object.
-func nearest(m *mapping.Mapping, p *expr.PathRef, samples []mapping.Sampled) string {
+func nearest(p *expr.PathRef, inputs []*expr.Input) string {
 	last := p.Steps[len(p.Steps)-1].Name
 	best, score := "", 0
-	for _, s := range samples {
-		root := s.Event.Body
-		if p.Root == expr.Envelope {
-			root = s.Event.Envelope
+	for _, in := range inputs {
+		root := in.Event.Body
+		switch p.Root {
+		case expr.Envelope:
+			root = in.Event.Envelope
+		case expr.Item:
+			root = in.Item
 		}
 		walk(root, p.Root.String(), 0, func(path, name string) {
 			shared := sharedSteps(path, p.String())

@@ -80,7 +80,7 @@ func (c *checker) occupants(t *mapping.Table) {
 	}
 	var since, first *mapping.Mapping
 	for _, m := range t.Mappings {
-		if m.Broken() || m.OccupantID == nil {
+		if m.Broken() || m.Config.Occupant == nil {
 			continue
 		}
 		first = orFirst(first, m)
@@ -96,7 +96,7 @@ func (c *checker) occupants(t *mapping.Table) {
 			c.add(config.Error, m.Since.At.Pos, m.Since.At.Path, "is %s, in %s it is %s. The newest occupant is the one with the greatest since: all have to be of one kind.", kindName(b), place(since), kindName(a))
 		}
 	}
-	if since == nil && first != nil {
+	if since == nil && first != nil && !t.Chained {
 		c.add(config.Warning, first.Config.Pos, first.Config.Path+".occupant", "no mapping says since: when an occupant holds the row, so the greatest id shows, not the newest. Add since:, the time at which the occupant came to be.")
 	}
 }

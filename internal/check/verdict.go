@@ -33,14 +33,25 @@ func (c *checker) verdicts(t *mapping.Table, found []config.Problem) {
 	switch {
 	case unsound || broken:
 		whole.OrderFree, whole.Because, whole.Do = false, "its config has errors", "mend them"
+	case arrivals(t) != "":
+		whole.OrderFree = false
+		whole.Because = fmt.Sprintf("the version in %s is the order of arrival, so that whether a row is deleted depends on it", arrivals(t))
+		whole.Do = "put a time or a counter of the event in version:"
 	case len(bad) > 0:
 		whole.OrderFree, whole.Because, whole.Do = false, and(bad)+" "+plural(len(bad), "does", "do"), "see there"
+	case len(columns) == 0 && t.Remembers():
+		whole.Because = "a row is there or not, as the newest says that there is of it"
 	case len(columns) == 0:
 		whole.Because = "rows are only inserted, by key, and never changed"
+	case t.Chained:
+		whole.Because = "the identities of a chain share the row of the first, which shows the last one, in whatever order their links come"
 	case t.Table.Table.Occupied:
 		whole.Because = "each occupant has a record of its own, and the row shows the newest"
 	default:
 		whole.Because = "every column is a join of what the events say"
+	}
+	if whole.OrderFree {
+		whole.Because += remembers(t)
 	}
 	c.list = append(c.list, whole)
 	c.list = append(c.list, columns...)
@@ -71,6 +82,20 @@ func (c *checker) column(t *mapping.Table, i int) Verdict {
 		v.Because = "the value of the oldest version stays"
 	case merge.Latest:
 		v.Because = "the newest version wins: " + c.versionText(t, i)
+	case merge.Sum:
+		v.Because = "each event is added once, by its identity"
+	case merge.Count:
+		v.Because = "each event is counted once, by its identity"
+	case merge.Chain:
+		v.Because = "it is the first identity of the row's chain, in whatever order the links come"
+	case merge.Flag:
+		v.Because = "it shows whether a delete is newer than all that was written"
+	}
+	v.Because += runsOn(t, &col) + waits(t, col.Name)
+	if m := skips(t, i); m != nil {
+		v.OrderFree = false
+		v.Because = fmt.Sprintf("what %s says is lost if the row is not there yet (if_missing: skip)", place(m))
+		v.Do = "say if_missing: wait or insert"
 	}
 	for _, m := range t.Mappings {
 		a := m.Columns[i]

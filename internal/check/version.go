@@ -119,7 +119,7 @@ func (c *checker) contended(m *mapping.Mapping) bool {
 // stable warns of keys, occupants and columns whose value is another each time
 // an event comes.
 func (c *checker) stable(m *mapping.Mapping) {
-	for _, e := range append(slices.Clone(m.Key), m.OccupantID, m.Since) {
+	for _, e := range append(slices.Concat(m.Key, m.Replaces), m.OccupantID, m.Since, m.Previous, m.Next) {
 		if e != nil && (e.Reads&expr.Position != 0 || e.Reads&expr.Received != 0 && !m.Source.HasID()) {
 			c.add(config.Warning, e.At.Pos, e.At.Path, "is another each time the event comes: a redelivery would be about another row or occupant. Use what is in the event.")
 		}
@@ -180,7 +180,7 @@ func (c *checker) sameShape(t *mapping.Table, r mapping.Register, first, m *mapp
 	if m.VersionGiven {
 		pos = m.Version[0].Expr.At.Pos
 	}
-	other := placeIn(t, first)
+	other := placeIn(m.Table, first)
 	why := "All mappings of a table that set " + r.Name + " give the same number and kinds, or the comparison means nothing."
 	if r.Existence {
 		why = "A delete is compared with all that is said of a row" + insertedToo(t, first, m) + ": all give the same number and kinds, or the comparison means nothing."
@@ -236,7 +236,7 @@ func (c *checker) clocks(t *mapping.Table) {
 			reported[m] = true
 			c.add(config.Error, m.Config.Pos, m.Config.Path,
 				"sets %s by the clock of %s, %s by the clock of %s. Times of two clocks do not tell what is newer. If they are one clock, say clock: %s here; else lead both versions with a rank%s.",
-				r.Name, m.Clock(), placeIn(t, first), first.Clock(), first.Clock(), otherScope(r))
+				r.Name, m.Clock(), placeIn(m.Table, first), first.Clock(), first.Clock(), otherScope(r))
 		}
 	}
 }

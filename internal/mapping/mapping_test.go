@@ -327,6 +327,15 @@ tables:
 }
 
 // TestProblems: what is known to be wrong without an event.
+// TestF14NoIdentity: a counter needs to know an event again.
+func TestF14NoIdentity(t *testing.T) {
+	_, problems := Compile(parsed(t, head+"tables: {t: {key: {id: text}, columns: {n: {type: int, merge: count}}, events: [{from: whatsapp, key: {id: event.from}, set: {n: true}}]}}\n"))
+	want := "tables.t.events[0].set.n: count takes each event once, and events of whatsapp have no identity to know a second delivery by. Give sources.whatsapp an id:, what tells one event from every other."
+	if err := problems.Err(); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestProblems(t *testing.T) {
 	cases := []struct{ name, columns, mapping, want string }{
 		{"a number into timestamp", "a: timestamp", "set: {a: 5}", "tables.t.events[0].set.a: gives a number, which does not fit timestamp. Write timestamp(…) around it."},
@@ -342,6 +351,7 @@ func TestProblems(t *testing.T) {
 		{"an unknown name", "a: int", "set: {a: evnt.x}", "tables.t.events[0].set.a: `evnt` is not a name Hookfold knows. Did you mean event? For the text evnt write '\"evnt\"'."},
 		{"a later name", "a: int", "set: {a: fetched.x}", "tables.t.events[0].set.a: fetched comes with a later release (fetch)"},
 		{"an element without a list", "a: int", "set: {a: item.x}", "tables.t.events[0].set.a: item is not known here: it is of one element of a mapping's each:, and this expression is of none"},
+		{"each is no list", "a: int", "each: type, set: {a: 1}", "tables.t.events[0].each: gives text, and has to be a list"},
 		{"NULL fits", "a: int", "set: {a: null}", ""},
 	}
 	for _, tc := range cases {

@@ -64,6 +64,9 @@ type Source struct {
 	// event.FirstReceived must be the first receipt of the event's identity
 	// before the event is mapped.
 	NeedsFirstReceipt bool
+	// IDByPosition says that the events' identity may be their place in the
+	// journal.
+	IDByPosition bool
 
 	when     *Expr
 	mappings map[string][]*Mapping // by target, in the order of the tables
