@@ -31,6 +31,9 @@ type Engine struct {
 	// LocalOnly says that the sink refuses tables that are not Local: deletes,
 	// complete lists, chains and counters.
 	LocalOnly bool
+	// Refuses says which values, by their canonical text, the sink refuses with
+	// Reject, because they would not arrive as they are. Nil is none.
+	Refuses func(t merge.Type, text string) bool
 }
 
 // Run runs the suite.

@@ -62,7 +62,14 @@ func exactType(t *testing.T, e Engine, typeName string, values []string, keyed b
 		if keyed {
 			key = merge.NewKey(value(t, typ, v).Text())
 		}
-		all = append(all, change(t, table, key, int64(i), map[string]*string{"v": &v}))
+		c := change(t, table, key, int64(i), map[string]*string{"v": &v})
+		if e.Refuses != nil && e.Refuses(typ, v) {
+			if _, err := apply(t.Context(), s, table, []*merge.Change{c}); sink.ActionOf(rowError(err)) != sink.Reject {
+				t.Errorf("the value %s: %v, want it rejected", v, err)
+			}
+			continue
+		}
+		all = append(all, c)
 	}
 	for range 2 {
 		got, err := apply(t.Context(), s, table, all)
@@ -93,6 +100,15 @@ func exactType(t *testing.T, e Engine, typeName string, values []string, keyed b
 			t.Errorf("a row for a key that is not there: %+v", r)
 		}
 	}
+}
+
+// rowError is the error of the first row at fault, where an error tells it.
+func rowError(err error) error {
+	var batch *sink.BatchError
+	if errors.As(err, &batch) {
+		return batch.Rows[0].Err
+	}
+	return err
 }
 
 func absent(typ merge.Type, keyed bool) merge.Key {
