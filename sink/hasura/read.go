@@ -1,0 +1,192 @@
+package hasura
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hookfold/hookfold/internal/compile"
+	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
+)
+
+const (
+	keysPerQuery = 500
+	rowsPerQuery = 2000
+)
+
+// lookUp reads columns of the rows that have one of the keys; of records, those
+// of all occupants.
+func (h *hasura) lookUp(ctx context.Context, r *relation, keys []merge.Key, columns string) ([]answerRow, error) {
+	var out []answerRow
+	for chunk := range slices.Chunk(keys, keysPerQuery) {
+		rows, err := h.selectRows(ctx, r, r.among(chunk), columns, "")
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rows...)
+	}
+	return out, nil
+}
+
+// among says that the row that is there has one of the keys.
+func (r *relation) among(keys []merge.Key) exp {
+	if n := len(r.table.Key); n == 1 {
+		var b []byte
+		for _, k := range keys {
+			b = append(append(b, ','), encode(r.key[0].gqlColumn, r.key[0].Type.Kind, k.Parts()[0])...)
+		}
+		return is(r.key[0].name, "_in", append(append([]byte{'['}, b[min(1, len(b)):]...), ']'))
+	}
+	var list []exp
+	for _, k := range keys {
+		var all []exp
+		for i, text := range k.Parts() {
+			all = append(all, is(r.key[i].name, "_eq", encode(r.key[i].gqlColumn, r.key[i].Type.Kind, text)))
+		}
+		list = append(list, allOf(all...))
+	}
+	return anyOf(list...)
+}
+
+func (h *hasura) selectRows(ctx context.Context, r *relation, where exp, columns, more string) ([]answerRow, error) {
+	query := fmt.Sprintf("query($w:%s_bool_exp!){r:%[1]s(where:$w%s){%s}}", r.root, more, columns)
+	vars := append(append([]byte(`{"w":`), where...), '}')
+	data, err := h.graphql(ctx, query, vars)
+	if err != nil {
+		return nil, err
+	}
+	var rows []answerRow
+	if err := json.Unmarshal(data["r"], &rows); err != nil {
+		return nil, operator("Hasura's answer to a query is not as expected: %v", err)
+	}
+	return rows, nil
+}
+
+// readColumns are the columns of a table's rows as they are read.
+func (r *relation) readColumns() []*column {
+	out := slices.Clone(r.key)
+	for i := range r.registers {
+		g := &r.registers[i]
+		out = append(out, g.columns...)
+		if g.version != nil {
+			out = append(out, g.version)
+		}
+	}
+	out = append(append(out, r.shown...), r.touch...)
+	return append(out, r.identity...)
+}
+
+func columnNames(list []*column) string {
+	var names []string
+	for _, c := range list {
+		names = append(names, c.name)
+	}
+	return strings.Join(names, " ")
+}
+
+// row makes a row of what was read.
+func (r *relation) row(columns []*column, from answerRow) *merge.Row {
+	t := r.table
+	out := &merge.Row{Written: true, Cells: make([]merge.Cell, len(t.Columns)), Scopes: make([]merge.Version, len(t.Scopes()))}
+	var key []string
+	var occupant merge.Occupant
+	for _, c := range columns {
+		v := valueOf(c.Type, c.gqlColumn, from[c.name])
+		switch c.Kind {
+		case compile.KeyParam:
+			key = append(key, v.Text())
+		case compile.CellParam:
+			out.Cells[c.Index].Value, out.Cells[c.Index].Set = v, !v.IsNull()
+		case compile.ScopeParam:
+			out.Scopes[c.Index] = merge.Version(v.Text())
+		case compile.FirstParam:
+			out.Cells[c.Index].Version = merge.Version(v.Text())
+		case compile.SinceParam:
+			occupant.Since = merge.Component(v.Text())
+		case compile.IDParam:
+			occupant.ID = v.Text()
+			if !v.IsNull() {
+				out.Occupant = &occupant
+			}
+		}
+	}
+	out.Key = merge.NewKey(key...)
+	for s := range out.Scopes {
+		out.Seen = max(out.Seen, out.Scopes[s])
+	}
+	for i := range out.Cells {
+		c := &out.Cells[i]
+		if s := t.ScopeOf(i); s >= 0 && out.Scopes[s] != "" || c.Version != "" {
+			c.Set = true
+		}
+	}
+	return out
+}
+
+// Read is sink.Sink's. A stored value that is not of the column's type comes as
+// the text that it is.
+func (h *hasura) Read(ctx context.Context, t *sink.Table, keys []merge.Key) ([]*merge.Row, error) {
+	st, err := h.state(ctx, t)
+	if err != nil {
+		return nil, public(err)
+	}
+	columns := st.own.readColumns()
+	if keys != nil {
+		rows, err := h.lookUp(ctx, st.own, slices.Compact(slices.Sorted(slices.Values(keys))), columnNames(columns))
+		if err != nil {
+			return nil, public(err)
+		}
+		byKey := map[merge.Key]*merge.Row{}
+		for _, x := range rows {
+			r := st.own.row(columns, x)
+			byKey[r.Key] = r
+		}
+		out := make([]*merge.Row, len(keys))
+		for i, k := range keys {
+			out[i] = byKey[k]
+		}
+		return out, nil
+	}
+	var out []*merge.Row
+	where := exp("{}")
+	order := st.own.order()
+	for {
+		rows, err := h.selectRows(ctx, st.own, where, columnNames(columns), fmt.Sprintf(" order_by:[%s] limit:%d", order, rowsPerQuery))
+		if err != nil {
+			return nil, public(err)
+		}
+		if len(rows) == 0 { // the role may see fewer rows at once than were asked for
+			break
+		}
+		for _, x := range rows {
+			out = append(out, st.own.row(columns, x))
+		}
+		where = st.own.behind(rows[len(rows)-1])
+	}
+	slices.SortFunc(out, func(a, b *merge.Row) int { return strings.Compare(string(a.Key), string(b.Key)) })
+	return out, nil
+}
+
+func (r *relation) order() string {
+	var list []string
+	for _, c := range r.key {
+		list = append(list, "{"+c.name+":asc}")
+	}
+	return strings.Join(list, " ")
+}
+
+// behind says that a row comes after the last one that was read, in the order of
+// the database.
+func (r *relation) behind(last answerRow) exp {
+	var ways []exp
+	var same []exp
+	for _, c := range r.key {
+		v := last[c.name]
+		ways = append(ways, allOf(append(slices.Clone(same), is(c.name, "_gt", v))...))
+		same = append(same, is(c.name, "_eq", v))
+	}
+	return anyOf(ways...)
+}
