@@ -2,6 +2,7 @@ package merge_test
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -48,17 +49,32 @@ func by(c *Change, id string, since int64) *Change {
 // each of them doubled, in every grouping.
 func everyOrder(t *testing.T, table *Table, want map[string]string, changes ...*Change) {
 	t.Helper()
-	for order := range converge.Orders(len(changes), 1000, 1) {
+	inEveryOrder(t, table, changes, func(rows map[Key]shown) string {
+		for name, text := range want {
+			if got := rows[NewKey("k")].Cells[name]; got != text {
+				return fmt.Sprintf("%s = %q, want %q", name, got, text)
+			}
+		}
+		return ""
+	})
+}
+
+// inEveryOrder asks wrong of the rows that the changes give in every order, with
+// each of them doubled, in every grouping. Where there are many orders it takes
+// some.
+func inEveryOrder(t *testing.T, table *Table, changes []*Change, wrong func(rows map[Key]shown) string) {
+	t.Helper()
+	for order := range converge.Orders(len(changes), 120, 1) {
 		for doubled := range converge.Double(order) {
 			for s := range converge.Splits(doubled) {
-				got := incremental(table, changes, s)[NewKey("k")].Cells
-				for name, text := range want {
-					if got[name] != text {
-						t.Fatalf("arrivals %v: %s = %q, want %q", s, name, got[name], text)
-					}
+				if w := wrong(incremental(table, changes, s)); w != "" {
+					t.Fatalf("arrivals %v: %s", s, w)
 				}
 			}
 		}
+	}
+	if w := wrong(show(table, Rows(table, changes))); w != "" {
+		t.Fatalf("all at once: %s", w)
 	}
 }
 
