@@ -99,7 +99,7 @@ func (s *scanner) flowValue(i int, closed byte) int {
 	case s.special(i, stop):
 	case strings.Contains(value, "${"):
 		s.find(i, stop, "{ begins a map inside [ ] and { }."+fix)
-	case strings.Contains(value, "? ") || strings.Contains(value, ": ") || strings.HasSuffix(value, ":"):
+	case strings.Contains(value, "?") || strings.Contains(value, ": ") || strings.HasSuffix(value, ":"):
 		s.find(i, stop, colonOrQuestion(value)+fix)
 	case strings.Contains(value, ","):
 		first, _, _ := strings.Cut(value, ",")
@@ -118,7 +118,7 @@ func colonOrQuestion(value string) string {
 	if strings.Contains(value, ": ") {
 		return `this expression holds ": ", which YAML reads as a new key.`
 	}
-	return `this expression holds "? ", which YAML reads as a key.`
+	return `this expression holds "?", which YAML reads as a key inside [ ] and { }.`
 }
 
 // afterItem looks at what follows an item that ended before i with a quote or a
