@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"strings"
 
 	"github.com/hookfold/hookfold/event"
@@ -22,8 +21,9 @@ const (
 // ReadBody reads the body of a delivery as a format says; "" is FormatJSON. A
 // body with Content-Encoding: gzip is unpacked first, to at most MaxInflated
 // bytes. A form becomes an object in the order of its fields: a field's text,
-// or the list of its texts if it stands more than once. Bytes of a form that
-// are not UTF-8 are kept, as they are in JSON.
+// or the list of its texts if it stands more than once. Names with brackets nest,
+// as parseForm says. Bytes of a form that are not UTF-8 are kept, as they are in
+// JSON.
 func ReadBody(d *event.Delivery, f Format) (event.JSON, error) {
 	body, err := unpack(d)
 	if err != nil {
@@ -59,51 +59,6 @@ func unpack(d *event.Delivery) ([]byte, error) {
 		return nil, fmt.Errorf("the gzip body unpacks to more than %s", count(MaxInflated, "byte"))
 	}
 	return out, nil
-}
-
-// parseForm reads application/x-www-form-urlencoded.
-func parseForm(body []byte) (event.JSON, error) {
-	var names []string
-	values := map[string][]string{}
-	n := 0
-	for pair := range strings.SplitSeq(string(bytes.TrimSpace(body)), "&") {
-		if pair == "" {
-			continue
-		}
-		if n++; n > MaxFormFields {
-			return event.JSON{}, fmt.Errorf("the form has more than %s", count(MaxFormFields, "field"))
-		}
-		rawName, rawValue, _ := strings.Cut(pair, "=")
-		name, err := url.QueryUnescape(rawName)
-		if err != nil {
-			return event.JSON{}, fmt.Errorf("not a form: name of field %d: a %% is not followed by two hex digits", n)
-		}
-		value, err := url.QueryUnescape(rawValue)
-		if err != nil {
-			return event.JSON{}, fmt.Errorf("not a form: value of field %d: a %% is not followed by two hex digits", n)
-		}
-		if _, seen := values[name]; !seen {
-			names = append(names, name)
-		}
-		values[name] = append(values[name], value)
-	}
-	out := []byte{'{'}
-	for i, name := range names {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(appendText(out, name), ':')
-		list := values[name]
-		if len(list) == 1 {
-			out = appendText(out, list[0])
-			continue
-		}
-		for j, v := range list {
-			out = appendText(append(out, "[,"[min(j, 1)]), v)
-		}
-		out = append(out, ']')
-	}
-	return event.ParseJSON(append(out, '}'))
 }
 
 // appendText appends a JSON string. Bytes that are not UTF-8 stay as they are:

@@ -33,6 +33,7 @@ func fuzzSplit(f *testing.F, preset string) {
 // FuzzSplitForm does the same for forms, plain and packed.
 func FuzzSplitForm(f *testing.F) {
 	f.Add([]byte("To=%2B1555&Body=caf%C3%A9&tag=a&tag=b"), "")
+	f.Add([]byte("a[b][]=1&a[b][]=2&l[][x]=1&l[][x]=2&l[0]=3&a=4&m[1]=a&m[0]=b&[[]]=5"), "")
 	f.Add([]byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"), "gzip")
 	s := open(f, "http", source.Options{Verify: source.Scheme{Kind: source.SchemeNone}, Format: source.FormatForm})
 	f.Fuzz(func(t *testing.T, body []byte, coding string) {

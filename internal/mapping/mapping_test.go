@@ -304,7 +304,6 @@ func TestF6HashOverWhatCanBeRead(t *testing.T) {
 	}
 }
 
-// TestExample compiles the example of the documentation whole.
 func TestRanksAndTargets(t *testing.T) {
 	p := compiled(t, head+`
 tables:
@@ -326,7 +325,6 @@ tables:
 	}
 }
 
-// TestProblems: what is known to be wrong without an event.
 // TestF14NoIdentity: a counter needs to know an event again.
 func TestF14NoIdentity(t *testing.T) {
 	_, problems := Compile(parsed(t, head+"tables: {t: {key: {id: text}, columns: {n: {type: int, merge: count}}, events: [{from: whatsapp, key: {id: event.from}, set: {n: true}}]}}\n"))
@@ -336,6 +334,7 @@ func TestF14NoIdentity(t *testing.T) {
 	}
 }
 
+// TestProblems: what is known to be wrong without an event.
 func TestProblems(t *testing.T) {
 	cases := []struct{ name, columns, mapping, want string }{
 		{"a number into timestamp", "a: timestamp", "set: {a: 5}", "tables.t.events[0].set.a: gives a number, which does not fit timestamp. Write timestamp(…) around it."},
