@@ -141,8 +141,8 @@ type Why string
 
 // The kinds of constraints that another event may satisfy.
 const (
-	// ForeignKey: On is the row that the database misses.
-	ForeignKey Why = "foreign key"
+	// NeedsParent: On is the row that the database misses.
+	NeedsParent Why = "foreign key"
 	// UniqueValue: On is the row that holds the value.
 	UniqueValue Why = "unique"
 	// NotNull: a column that another event of the same row may bring.
@@ -217,9 +217,27 @@ type Live struct {
 	Uniques []Unique
 	// ReadOnly says why rows cannot be written, "" if they can.
 	ReadOnly string
+	// References are the table's foreign keys, and ReferencedBy those that name
+	// its rows.
+	References, ReferencedBy []Reference
 	// FillsRows says that a trigger runs before an insert, so that a column that
 	// is NOT NULL may be filled by it.
 	FillsRows bool
+}
+
+// Reference is a foreign key: columns of a table name rows of another.
+type Reference struct {
+	// Name is the constraint's name, "" where constraints have none.
+	Name string
+	// Table is the one whose Columns name the rows of To by ToColumns; both are
+	// named as a query would.
+	Table     string
+	Columns   []string
+	To        string
+	ToColumns []string
+	// CascadesUpdate says that the columns follow when the row that they name gets
+	// another key.
+	CascadesUpdate bool
 }
 
 // Unique is a unique index.
