@@ -54,6 +54,9 @@ type Readiness struct {
 	Listening bool           `json:"listening"`
 	Journal   JournalHealth  `json:"journal"`
 	Targets   []TargetHealth `json:"targets"`
+	// Abandoned are targets that no table of the config has any more, and for
+	// which the journal keeps what is not done.
+	Abandoned []string `json:"abandoned,omitempty"`
 }
 
 // JournalHealth tells how the journal is, and how many events in it wait or are
@@ -76,10 +79,12 @@ type TargetHealth struct {
 	// oldest.
 	Pending int64      `json:"pending"`
 	Oldest  *time.Time `json:"oldest,omitempty"`
+	// Waiting is since when the event waits that has waited longest.
+	Waiting *time.Time `json:"waiting_since,omitempty"`
 }
 
 func (d *Daemon) readiness(ctx context.Context) Readiness {
-	out := Readiness{Listening: d.ready.Load(), Targets: []TargetHealth{}}
+	out := Readiness{Listening: d.ready.Load(), Targets: []TargetHealth{}, Abandoned: d.abandoned}
 	if err := d.journal.Healthy(); err != nil {
 		out.Journal.Error = err.Error()
 	} else {
@@ -93,7 +98,7 @@ func (d *Daemon) readiness(ctx context.Context) Readiness {
 	}
 	for _, r := range d.runners {
 		h := r.Health()
-		t := TargetHealth{Name: r.Target(), Up: h.Up, Error: h.Error, Since: at(h.Since)}
+		t := TargetHealth{Name: r.Target(), Up: h.Up, Error: h.Error, Since: at(h.Since), Waiting: at(r.Waits().Oldest)}
 		pending, oldest, err := r.Lag(ctx)
 		if err != nil && t.Error == "" {
 			t.Error = err.Error()
@@ -124,6 +129,13 @@ func (d *Daemon) measure() {
 			}
 			return float64(n)
 		})
+		d.metrics.Gauge("oldest_wait_seconds", "How long the event waits that has waited longest; 0 if none waits.", labels, func() float64 {
+			oldest := r.Waits().Oldest
+			if oldest.IsZero() {
+				return 0
+			}
+			return time.Since(oldest).Seconds()
+		})
 		d.metrics.Gauge("target_up", "1 unless the last try failed through the target's own fault.", labels, func() float64 {
 			if r.Health().Up {
 				return 1
@@ -148,6 +160,9 @@ func (d *Daemon) measure() {
 			return float64(x.of(s))
 		})
 	}
+	d.metrics.Gauge("abandoned_targets", "Targets that no table of the config has any more, for which the journal keeps what is not done.", nil, func() float64 {
+		return float64(len(d.abandoned))
+	})
 	d.metrics.Gauge("journal_healthy", "1 while the journal takes deliveries.", nil, func() float64 {
 		if d.journal.Healthy() == nil {
 			return 1

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/internal/check"
 	"github.com/hookfold/hookfold/internal/config"
 	"github.com/hookfold/hookfold/internal/ingest"
 	"github.com/hookfold/hookfold/internal/mapping"
@@ -48,6 +49,8 @@ type Daemon struct {
 	sinks   map[string]sink.Sink
 	runners []*pipeline.Runner
 	metrics *metrics.Metrics
+	// abandoned are the consumers of targets that the config does not have.
+	abandoned []string
 
 	intake, admin *ingest.Server
 	ready         atomic.Bool
@@ -59,8 +62,13 @@ type Daemon struct {
 	stopRetain context.CancelFunc
 }
 
+// noTarget is the consumer of a journal whose config has no table: it finds the
+// deliveries that cannot be split.
+const noTarget = "(none)"
+
 // Open opens the journal and makes the sinks of a config; nothing runs yet, and
-// no target needs to be up. An error of the config is a *config.Problems.
+// no target needs to be up. A config that is not sound is refused, with a
+// *config.Problems.
 func Open(ctx context.Context, cfg *config.Config, o Options) (*Daemon, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -70,6 +78,9 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (*Daemon, error) {
 	}
 	plan, problems := mapping.Compile(cfg)
 	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	if err := check.Run(plan).Problems.Err(); err != nil {
 		return nil, err
 	}
 	d := &Daemon{cfg: cfg, o: o, plan: plan, metrics: metrics.New()}
@@ -84,11 +95,18 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (*Daemon, error) {
 	if d.sinks, err = OpenSinks(ctx, plan); err != nil {
 		return nil, errors.Join(err, d.journal.Close())
 	}
-	for _, target := range plan.Targets() {
+	targets := plan.Targets()
+	for _, target := range targets {
 		if o.Sink != nil {
 			d.sinks[target] = o.Sink(target, d.sinks[target])
 		}
 		d.runners = append(d.runners, d.runner(target))
+	}
+	if targets == nil {
+		d.runners = []*pipeline.Runner{d.runner(noTarget)}
+	}
+	if err := d.findAbandoned(ctx, j, targets); err != nil {
+		return nil, errors.Join(err, d.closeAll())
 	}
 	d.measure()
 	return d, nil
@@ -231,13 +249,17 @@ func (d *Daemon) stop(ctx context.Context) error {
 		if d.admin != nil {
 			errs = append(errs, d.admin.Stop(ctx))
 		}
-		for _, s := range d.sinks {
-			errs = append(errs, s.Close())
-		}
-		errs = append(errs, d.journal.Close())
-		d.stopped = errors.Join(errs...)
+		d.stopped = errors.Join(append(errs, d.closeAll())...)
 	})
 	return d.stopped
+}
+
+func (d *Daemon) closeAll() error {
+	var errs []error
+	for _, s := range d.sinks {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(append(errs, d.journal.Close())...)
 }
 
 func (d *Daemon) stopRunners(ctx context.Context) []error {

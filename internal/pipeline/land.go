@@ -419,8 +419,13 @@ func (l *landing) landed(f folded, res *sink.Result) {
 }
 
 // fits tells whether a change fits the live columns of its table, read again
-// before a change is turned away: a person may just have altered them.
-func (r *Runner) fits(ctx context.Context, c *merge.Change) (verdict, error) {
+// before a change is turned away: a person may just have altered them. One that
+// is tried again is judged by the table as it is since then.
+func (r *Runner) fits(ctx context.Context, w *work, c *merge.Change) (verdict, error) {
+	since := w.started
+	if !w.retried {
+		since = r.o.Now().Add(-liveFor)
+	}
 	for _, p := range c.Parents {
 		if _, ok := r.rank[p.Table]; !ok {
 			return r.strange(c, p.Table), nil
@@ -431,7 +436,7 @@ func (r *Runner) fits(ctx context.Context, c *merge.Change) (verdict, error) {
 		return r.strange(c, c.Table), nil
 	}
 	for again := false; !c.Replaces; again = true {
-		live, fresh, err := r.live(ctx, i, again)
+		live, fresh, err := r.live(ctx, i, since, again)
 		if err != nil {
 			return verdict{}, err
 		}

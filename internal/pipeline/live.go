@@ -19,18 +19,19 @@ type known struct {
 	at   time.Time
 }
 
-// liveFor is how old the known schema of a table may be when a change is turned
-// away by it.
+// liveFor is how old the known schema of a table may be when a new change is
+// turned away by it.
 const liveFor = time.Second
 
-// live returns the live schema of table i; with again, or while there is no
-// such table, one that is fresh: no older than liveFor. It waits for a target that is down.
-func (r *Runner) live(ctx context.Context, i int, again bool) (live *sink.Live, fresh bool, err error) {
+// live returns the live schema of table i; with again, or while there is no such
+// table, one that is fresh: not read before since. It waits for a target that is
+// down.
+func (r *Runner) live(ctx context.Context, i int, since time.Time, again bool) (live *sink.Live, fresh bool, err error) {
 	now := r.o.Now()
 	r.lives.mu.Lock()
 	k := r.lives.of[i]
 	r.lives.mu.Unlock()
-	fresh = now.Sub(k.at) < liveFor
+	fresh = !k.at.Before(since)
 	if k.live != nil && (fresh || k.live.Exists && !again) {
 		return k.live, fresh, nil
 	}

@@ -67,7 +67,7 @@ func (p *presence) tell(reason string, f *mapping.Fault, e *event.Event) string 
 	if i := strings.LastIndex(reason, ". Has the provider"); i >= 0 {
 		return reason[:i] + before + reason[i:]
 	}
-	return reason + before
+	return reason + before + ". Has the sender changed what it sends?"
 }
 
 // thousands renders a number with commas: 4,118.

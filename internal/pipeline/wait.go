@@ -95,7 +95,7 @@ func (w *waits) put(e *journal.Entry, v *verdict) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	was := w.events[e.Ref]
-	w.remove(e.Ref)
+	w.remove(e.Ref) // but if it was woken while it was tried, it is tried again
 	if len(w.events) >= maxWaits {
 		return
 	}
@@ -133,6 +133,7 @@ func (w *waits) settled(ref event.Ref) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.remove(ref)
+	delete(w.woken, ref)
 }
 
 func (w *waits) remove(ref event.Ref) {
@@ -141,7 +142,6 @@ func (w *waits) remove(ref event.Ref) {
 		return
 	}
 	delete(w.events, ref)
-	delete(w.woken, ref)
 	for _, id := range x.rows() {
 		if delete(w.rows[id], ref); len(w.rows[id]) == 0 {
 			delete(w.rows, id)
@@ -289,6 +289,7 @@ func (w *waits) keep(there map[event.Ref]bool, before time.Time) {
 	for ref, x := range w.events {
 		if !there[ref] && x.since.Before(before) {
 			w.remove(ref)
+			delete(w.woken, ref)
 		}
 	}
 }

@@ -237,7 +237,7 @@ func (r *Runner) mapEvent(ctx context.Context, w *work, x *eventOf) error {
 	}
 	r.presence.count(out.Changes, x.event)
 	for _, c := range out.Changes {
-		v, err := r.fits(ctx, c)
+		v, err := r.fits(ctx, w, c)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,54 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hookfold/hookfold/internal/config"
+	"github.com/hookfold/hookfold/journal/sqlite"
+)
+
+// findAbandoned finds and tells of the consumers of targets that the config does
+// not have any more: what they have yet to settle stays in the journal, whatever
+// keep and max_size say.
+func (d *Daemon) findAbandoned(ctx context.Context, j *sqlite.Journal, targets []string) error {
+	names, err := j.Consumers(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		switch {
+		case slices.Contains(targets, name), name == noTarget && targets == nil:
+		case name == noTarget:
+			if err := j.RemoveConsumer(ctx, name); err != nil {
+				return err
+			}
+		default:
+			d.abandoned = append(d.abandoned, name)
+			d.o.Log.Warn("no table of the config has the target "+name+" any more, and the journal keeps all that is not done for it, whatever keep and max_size say. Bring the target back, or let the journal forget it", "target", name)
+		}
+	}
+	return nil
+}
+
+// Forget lets the journal of a config forget what is not done for a target that
+// the config does not have any more. The journal must not be in use.
+func Forget(ctx context.Context, cfg *config.Config, target string) error {
+	if cfg.TargetNamed(target) != nil {
+		return fmt.Errorf("forget target %s: the config has it", target)
+	}
+	j, err := OpenJournal(cfg, sqlite.Owner)
+	if err != nil {
+		return err
+	}
+	names, err := j.Consumers(ctx)
+	if err == nil && !slices.Contains(names, target) {
+		err = fmt.Errorf("forget target %s: the journal does not know it; it knows %v", target, names)
+	}
+	if err == nil {
+		err = j.RemoveConsumer(ctx, target)
+	}
+	return errors.Join(err, j.Close())
+}
