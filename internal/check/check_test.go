@@ -25,7 +25,7 @@ tables:
 
 func compiled(t testing.TB, text string) *mapping.Plan {
 	t.Helper()
-	cfg, problems := config.Parse("f.yaml", []byte(text), config.Options{Unfinished: true, Env: func(string) (string, bool) { return "x", true }})
+	cfg, problems := config.Parse("f.yaml", []byte(text), config.Options{Env: func(string) (string, bool) { return "x", true }})
 	if err := problems.Err(); err != nil {
 		t.Fatalf("the config cannot be read:\n%v", err)
 	}

@@ -22,7 +22,7 @@ func TestHalfReadConfigs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cfg, _ := config.Parse(f, text, config.Options{Unfinished: true, Env: func(string) (string, bool) { return "x", true }, ReadFile: func(string) ([]byte, error) { return []byte("x"), nil }})
+			cfg, _ := config.Parse(f, text, config.Options{Env: func(string) (string, bool) { return "x", true }, ReadFile: func(string) ([]byte, error) { return []byte("x"), nil }})
 			if cfg == nil {
 				return
 			}

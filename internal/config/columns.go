@@ -113,19 +113,12 @@ func readType(v value, c *Column) {
 	v.fail("%s.%s", strings.Replace(err.Error(), s, show(v.node.Value), 1), hint)
 }
 
-var (
-	ruleNames       = []string{"latest", "first", "min", "max", "ladder", "union", "touch"}
-	unfinishedRules = []string{"sum", "count", "chain"}
-)
+var ruleNames = []string{"latest", "first", "min", "max", "ladder", "union", "touch", "sum", "count", "chain"}
 
 func readMerge(v value, c *Column) {
 	if v.isMap() {
 		for _, n := range v.node.Content {
-			switch {
-			case !v.l.finished() && slices.Contains(unfinishedRules, n.Value):
-				v.failLater("merge: "+n.Value, "")
-				return
-			case n.Value != merge.Ladder.String() && slices.Contains(slices.Concat(ruleNames, unfinishedRules), n.Value):
+			if n.Value != merge.Ladder.String() && slices.Contains(ruleNames, n.Value) {
 				v.fail("%s takes nothing: write merge: %s.", n.Value, n.Value)
 				return
 			}
@@ -143,10 +136,6 @@ func readMerge(v value, c *Column) {
 	}
 	rule, known := merge.ParseRule(s)
 	switch {
-	case !v.l.finished() && slices.Contains(unfinishedRules, s):
-		v.failLater("merge: "+s, "")
-	case !known && v.l.finished():
-		v.fail("`%s` is not a merge rule.%s", show(v.node.Value), didYouMean(s, slices.Concat(ruleNames, unfinishedRules)))
 	case !known:
 		v.fail("`%s` is not a merge rule.%s", show(v.node.Value), didYouMean(s, ruleNames))
 	case rule == merge.Ladder:

@@ -37,16 +37,8 @@ func testOptions() Options {
 	}
 }
 
-// unfinished are options that read the keys which are not finished.
-func unfinished() Options {
-	o := testOptions()
-	o.Unfinished = true
-	return o
-}
-
 // TestCorpus reads every config of testdata and compares its problems with the
-// golden file beside it. Where they differ, those with the keys that are not
-// finished are in a golden file of their own.
+// golden file beside it.
 func TestCorpus(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -58,30 +50,17 @@ func TestCorpus(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			parse := func(o Options) string {
-				_, problems := Parse(filepath.Base(file), data, o)
-				got := problems.Error()
-				if got != "" {
-					got += "\n"
-				}
-				for _, secret := range []string{"s3cr3t", "not to be shown", "hunter2"} {
-					if strings.Contains(got, secret) {
-						t.Errorf("a secret is shown: %s", got)
-					}
-				}
-				return got
+			_, problems := Parse(filepath.Base(file), data, testOptions())
+			got := problems.Error()
+			if got != "" {
+				got += "\n"
 			}
-			now, then := parse(testOptions()), parse(unfinished())
-			golden(t, strings.TrimSuffix(file, ".yaml")+".golden", now)
-			apart := strings.TrimSuffix(file, ".yaml") + ".unfinished.golden"
-			switch _, err := os.Stat(apart); {
-			case now != then:
-				golden(t, apart, then)
-			case err == nil && *update:
-				_ = os.Remove(apart)
-			case err == nil:
-				t.Errorf("%s is not needed", apart)
+			for _, secret := range []string{"s3cr3t", "not to be shown", "hunter2"} {
+				if strings.Contains(got, secret) {
+					t.Errorf("a secret is shown: %s", got)
+				}
 			}
+			golden(t, strings.TrimSuffix(file, ".yaml")+".golden", got)
 		})
 	}
 }

@@ -19,7 +19,7 @@ func everything(t *testing.T) (*Config, cmp.Option) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, problems := Parse("everything.yaml", data, unfinished())
+	c, problems := Parse("everything.yaml", data, testOptions())
 	if len(problems.List) > 0 {
 		t.Fatal(problems)
 	}

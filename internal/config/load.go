@@ -35,9 +35,6 @@ type Options struct {
 	ReadFile func(path string) ([]byte, error)
 	// Presets are the names that preset: may take; nil allows every name.
 	Presets []string
-	// Unfinished reads the keys that the rest of Hookfold does not know yet, and
-	// that are refused otherwise.
-	Unfinished bool
 }
 
 func (o Options) withDefaults() Options {

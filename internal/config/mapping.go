@@ -22,13 +22,13 @@ func mappingKeys() section[Mapping] {
 				read: func(v value, m *Mapping) { v.exprs(&m.Version) }},
 			{name: "set", form: "columns and expressions", def: "nothing: the row is there", doc: "The columns' values. `\"*\": event` takes every column that is not named from a member of the same name. A bare `true`, `5` or `null` is that value.",
 				read: func(v value, m *Mapping) { v.assignments(&m.Rest, &m.Set) }},
-			{name: "delete", form: "`true`, or an expression", def: "none: the events write", unfinished: later(untilDelete), doc: "Which of the events delete the row: all, or those for which it is true, of which nothing is set. The table says `on_delete`. On a table with occupants the row goes if it is the one that holds it.",
+			{name: "delete", form: "`true`, or an expression", def: "none: the events write", doc: "Which of the events delete the row: all, or those for which it is true, of which nothing is set. The table says `on_delete`. On a table with occupants the row goes if it is the one that holds it.",
 				read: func(v value, m *Mapping) { v.exprTo(&m.Delete) }},
-			{name: "each", form: "an expression", def: "none: one change", unfinished: later(""), doc: "A list, whose elements make a change each: in the other expressions `item` is the element and `index` its place, from 0. An absent list says nothing.",
+			{name: "each", form: "an expression", def: "none: one change", doc: "A list, whose elements make a change each: in the other expressions `item` is the element and `index` its place, from 0. An absent list says nothing.",
 				read: func(v value, m *Mapping) { v.exprTo(&m.Each) }},
-			{name: "replaces", form: "columns and expressions", def: "none: rows that the list does not name stay", unfinished: later(""), doc: "The list is complete: rows that have these values in these columns of the key, are older, and are not in the list are deleted, as `on_delete` says. So an empty list deletes all of them. One mapping of a table may say so.",
+			{name: "replaces", form: "columns and expressions", def: "none: rows that the list does not name stay", doc: "The list is complete: rows that have these values in these columns of the key, are older, and are not in the list are deleted, as `on_delete` says. So an empty list deletes all of them. One mapping of a table may say so.",
 				read: func(v value, m *Mapping) { v.assignments(nil, &m.Replaces) }},
-			{name: "chain", form: "a map", def: "none", unfinished: later(""), doc: "Which identity took the place of which, where a thing gets a new one now and then. The identity is the table's key.",
+			{name: "chain", form: "a map", def: "none", doc: "Which identity took the place of which, where a thing gets a new one now and then. The identity is the table's key.",
 				read: func(v value, m *Mapping) {
 					m.Chain = &Chain{Pos: v.pos(), Path: v.path}
 					chainKeys().read(v, m.Chain)

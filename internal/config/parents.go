@@ -61,8 +61,6 @@ func (l *loader) crossCycles(c *Config) {
 			parent := c.TableNamed(r.Table.Text)
 			switch {
 			case parent == nil || state[parent] == done:
-			case parent == t && !l.finished():
-				l.report(r.Table.Pos, r.Table.Path, "%s is its own parent, so no row could be written first. Leave the reference out.", t.Text)
 			case parent == t && len(r.Key) == 0 && slices.ContainsFunc(t.Key, func(k Column) bool { return k.References == r }):
 				l.report(r.Table.Pos, r.Table.Path, "this is the key of %s itself, so that each row would be its own parent. Leave the reference out.", t.Text)
 			case parent == t:

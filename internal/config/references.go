@@ -7,8 +7,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-const untilWait = "Say missing: ensure, which inserts the parent with its key only, until its own event comes."
-
 func referencesKeys() []key[Column] {
 	return []key[Column]{
 		{name: "references", form: "a table, or a map", def: "none", doc: "The table whose key this column holds; or another row of another table, by a map.", read: readReferences},
@@ -18,7 +16,7 @@ func referencesKeys() []key[Column] {
 					c.reference().Missing = s
 				}
 			}},
-		{name: "for", form: "a length of time", def: "`24h`", unfinished: later(untilWait), doc: "How long to wait for the parent.",
+		{name: "for", form: "a length of time", def: "`24h`", doc: "How long to wait for the parent.",
 			read: func(v value, c *Column) { readFor(v, c.reference()) }},
 	}
 }
@@ -33,20 +31,13 @@ func referenceKeys() section[Reference] {
 				read: func(v value, r *Reference) { v.assignments(nil, &r.Key) }},
 			{name: "missing", form: "`wait`, `ensure`", def: "`wait`", doc: "As `missing` of the column.",
 				read: func(v value, r *Reference) { r.Missing, _ = readMissing(v) }},
-			{name: "for", form: "a length of time", def: "`24h`", unfinished: later(untilWait), doc: "As `for` of the column.", read: readFor},
+			{name: "for", form: "a length of time", def: "`24h`", doc: "As `for` of the column.", read: readFor},
 			{name: "column", later: later("A reference is to what the parent's key holds, and not to what the database makes up: give the child a column for that key.")},
 		},
 	}
 }
 
-func readMissing(v value) (string, bool) {
-	s, ok := v.one("ensure", "wait")
-	if s == "wait" && !v.l.finished() {
-		v.failLater("missing: wait", untilWait)
-		return "", false
-	}
-	return s, ok
-}
+func readMissing(v value) (string, bool) { return v.one("ensure", "wait") }
 
 func (c *Column) reference() *Reference {
 	if c.References == nil {
@@ -123,22 +114,18 @@ func checkReference(c *Column, got map[string]value) {
 // settleReference gives a reference what it does not say, and tells whether it
 // can be used.
 func settleReference(v value, r *Reference, got map[string]value) bool {
-	switch {
-	case r.Missing == "" && !v.l.finished():
-		v.fail("missing: wait is what a reference does by itself, and %s %s", notYet, untilWait)
-	case r.Missing == "ensure" && r.For != 0:
+	if r.Missing == "ensure" && r.For != 0 {
 		if f, ok := got["for"]; ok {
 			v = f
 		}
 		v.fail("for: is how long to wait for a parent, and missing: ensure does not wait. Leave it out.")
-	default:
-		if r.Missing == "" {
-			r.Missing = "wait"
-		}
-		if r.Missing == "wait" && r.For == 0 {
-			r.For = defaultWait
-		}
-		return true
+		return false
 	}
-	return false
+	if r.Missing == "" {
+		r.Missing = "wait"
+	}
+	if r.Missing == "wait" && r.For == 0 {
+		r.For = defaultWait
+	}
+	return true
 }

@@ -26,45 +26,26 @@ type key[T any] struct {
 	// later marks a key of a later version, which is refused; the text says what
 	// to do until then, and may be empty.
 	later *string
-	// unfinished marks a key in the same way that is refused only as long as the
-	// loader is not told to read it.
-	unfinished *string
-	read       func(v value, to *T)
+	read  func(v value, to *T)
 }
 
 // later makes the mark of a key that this version does not have.
 func later(instead string) *string { return &instead }
 
-// finished makes the keys that are marked as unfinished keys like all others.
-const finished = false
-
-func (l *loader) finished() bool { return finished || l.o.Unfinished }
-
-// refused returns what to do until there is the key, nil if there is.
-func (k key[T]) refused(l *loader) *string {
-	if k.unfinished != nil && !l.finished() {
-		return k.unfinished
-	}
-	return k.later
-}
-
 const notYet = "is not in this version of Hookfold yet."
 
 // failLater refuses a thing of a later version.
-func (v value) failLater(what, instead string) {
+func (v value) failLater(instead string) {
 	if instead != "" {
 		instead = " " + instead
 	}
-	if what != "" {
-		what += " "
-	}
-	v.fail("%s%s%s", what, notYet, instead)
+	v.fail("%s%s", notYet, instead)
 }
 
 // read reads a map into to, key by key in the order of the file. It returns the
 // values by key, nil if the value is no map.
 func (s section[T]) read(v value, to *T) map[string]value {
-	entries, ok := v.entries("the keys here are " + list(s.names(v.l)))
+	entries, ok := v.entries("the keys here are " + list(s.names(false)))
 	if !ok {
 		return nil
 	}
@@ -73,17 +54,17 @@ func (s section[T]) read(v value, to *T) map[string]value {
 	for _, e := range entries {
 		i := slices.IndexFunc(s.keys, func(k key[T]) bool { return k.name == e.name })
 		switch {
-		case i >= 0 && s.keys[i].refused(v.l) != nil:
-			e.key.failLater("", *s.keys[i].refused(v.l))
+		case i >= 0 && s.keys[i].later != nil:
+			e.key.failLater(*s.keys[i].later)
 		case i >= 0:
 			got[e.name] = e.val
 			s.keys[i].read(e.val, to)
 		case s.path == "" && strings.HasPrefix(e.name, "x-"):
 		default:
-			near := nearest(e.name, s.names(nil))
+			near := nearest(e.name, s.names(true))
 			meantFor[near] = true
 			v.l.unread[join(v.path, near)] = true
-			e.key.fail("is not a key Hookfold knows here.%s", didYouMeanKey(near, s.names(v.l)))
+			e.key.fail("is not a key Hookfold knows here.%s", didYouMeanKey(near, s.names(false)))
 		}
 	}
 	for _, k := range s.keys {
@@ -101,12 +82,11 @@ func didYouMeanKey(near string, names []string) string {
 	return " The keys here are " + list(names) + "."
 }
 
-// names returns the section's keys, but those that the loader refuses; without
-// a loader all.
-func (s section[T]) names(l *loader) []string {
+// names returns the section's keys, those of a later version if they are wanted.
+func (s section[T]) names(later bool) []string {
 	var out []string
 	for _, k := range s.keys {
-		if l == nil || k.refused(l) == nil {
+		if later || k.later == nil {
 			out = append(out, k.name)
 		}
 	}

@@ -13,10 +13,7 @@ import (
 // targets.yaml, and of each preset <preset>.sources.yaml, <preset>.tables.yaml
 // and, where there is one, <preset>.tests.yaml.
 //
-// Those in starter/unfinished take their place where keys that are not finished
-// may be used.
-//
-//go:embed starter/*.yaml starter/unfinished/*.yaml
+//go:embed starter/*.yaml
 var starterFiles embed.FS
 
 // StarterPresets returns the presets that Starter knows, by name.
@@ -34,9 +31,7 @@ func StarterPresets() []string {
 // Starter returns a commented config to begin with: a source and an example
 // table for each preset. Without a preset it is that of http. The error says
 // which preset is not known.
-func Starter(presets []string) ([]byte, error) { return starter(presets, finished) }
-
-func starter(presets []string, all bool) ([]byte, error) {
+func Starter(presets []string) ([]byte, error) {
 	if len(presets) == 0 {
 		presets = []string{presetHTTP}
 	}
@@ -51,16 +46,16 @@ func starter(presets []string, all bool) ([]byte, error) {
 		}
 	}
 	var out strings.Builder
-	out.WriteString(starterPart("head", all))
+	out.WriteString(starterPart("head"))
 	for _, kind := range []struct{ name, head string }{
 		{"sources", "sources:\n"},
 		{"targets", ""},
 		{"tables", "tables:\n"},
 		{"tests", "# Run by hookfold check --test: in every order, each event twice.\ntests:\n"},
 	} {
-		body := starterPart(kind.name, all)
+		body := starterPart(kind.name)
 		for _, n := range names {
-			body += starterPart(n+"."+kind.name, all)
+			body += starterPart(n + "." + kind.name)
 		}
 		if body != "" {
 			out.WriteString(kind.head + strings.TrimRight(body, "\n") + "\n\n")
@@ -70,10 +65,7 @@ func starter(presets []string, all bool) ([]byte, error) {
 }
 
 // starterPart returns one of the files, "" if there is none.
-func starterPart(name string, all bool) string {
-	if data, err := starterFiles.ReadFile("starter/unfinished/" + name + ".yaml"); err == nil && all {
-		return string(data)
-	}
+func starterPart(name string) string {
 	data, err := starterFiles.ReadFile("starter/" + name + ".yaml")
 	if err != nil {
 		return "" // of a preset without tests; TestStarter looks for the others

@@ -26,14 +26,12 @@ func tableKeys() section[Table] {
 					t.Beside = s == "beside"
 				}},
 			{name: "parents", form: "a list of references", def: "none", doc: "Rows of other tables that have to be there before a row of this one: the long form of a column's `references`.", read: readParents},
-			{name: "on_delete", form: "`mark`, `remove`, or a map", def: "none: no mapping deletes", unfinished: later(untilDelete), doc: "What becomes of a row that is deleted. `mark` keeps it, and fills its column `deleted_at` with the time of the event. `remove` removes it. Either way it is remembered that it is deleted and since when, so that no late event brings it back. Needed where a mapping has `delete` or `replaces`.", read: readOnDelete},
+			{name: "on_delete", form: "`mark`, `remove`, or a map", def: "none: no mapping deletes", doc: "What becomes of a row that is deleted. `mark` keeps it, and fills its column `deleted_at` with the time of the event. `remove` removes it. Either way it is remembered that it is deleted and since when, so that no late event brings it back. Needed where a mapping has `delete` or `replaces`.", read: readOnDelete},
 			{name: "events", form: "a list of mappings", def: "none: only other tables' references write it", doc: "Which events say something about a row, and what.", read: readEvents},
 			{name: "unsafe_unique", later: later("It belongs to MySQL.")},
 		},
 	}
 }
-
-const untilDelete = "Until then leave deletes out with when:."
 
 func readTable(v value, t *Table) {
 	t.Physical = t.Name

@@ -33,7 +33,7 @@ sources:
 // parsed reads the head and tables; problems of the loader fail the test.
 func parsed(t testing.TB, text string) *config.Config {
 	t.Helper()
-	cfg, problems := config.Parse("hookfold.yaml", []byte(text), config.Options{Unfinished: true, Env: func(string) (string, bool) { return "x", true }})
+	cfg, problems := config.Parse("hookfold.yaml", []byte(text), config.Options{Env: func(string) (string, bool) { return "x", true }})
 	if err := problems.Err(); err != nil {
 		t.Fatalf("the config cannot be read:\n%v", err)
 	}
