@@ -100,12 +100,19 @@ func readOnly(t *testing.T, s *scenario, on engine) {
 	}
 	database := strings.TrimPrefix(u.Path, "/")
 	testdb.Exec(t, w.url, "alter database "+database+" set default_transaction_read_only = on")
+	// Hookfold asks for a transaction that writes, whatever the default is, so
+	// the refusal of a server that takes no writes at all is played too.
+	const writable = "set default_transaction_read_only = off"
+	testdb.Exec(t, w.url, writable,
+		`create function refuse() returns trigger language plpgsql as $$ begin raise exception 'cannot execute INSERT in a read-only transaction' using errcode = '25006'; end $$`,
+		`create trigger refuse before insert or update on o for each row execute function refuse()`)
 	p := serve(t, config)
 	bodies := versions(t, 300)
 	all2xx(t, fire(t, func(int) string { return p.Receive + "/in/in" }, bodies, 32), 5*time.Second)
 	becomes(t, w.url, newest, "0", time.Second)
-	testdb.Exec(t, w.url, "set default_transaction_read_only = off; alter database "+database+" reset default_transaction_read_only")
+	testdb.Exec(t, w.url, writable, "drop trigger refuse on o", "alter database "+database+" reset default_transaction_read_only")
 	becomes(t, w.url, newest, "300", 60*time.Second)
+	becomes(t, w.url, `select count(*) from o`, "300", time.Second)
 	if strings.Contains(p.log.String(), "dead") {
 		t.Errorf("events died of it:\n%.3000s", p.log.String())
 	}
