@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hookfold/hookfold/internal/compile"
 	"github.com/hookfold/hookfold/merge"
 	"github.com/hookfold/hookfold/sink"
 )
@@ -56,6 +57,10 @@ func (h *hasura) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error)
 		if f.schema {
 			h.forget()
 		}
+		if f.large { // one row by itself
+			f.Action = sink.Reject
+			f.Message = fmt.Sprintf("a row makes a request of %d bytes, which is larger than what Hasura, or a proxy before it, takes. Raise that limit", f.size)
+		}
 		return nil, f.sinkError
 	}
 }
@@ -91,15 +96,15 @@ func pause(ctx context.Context, try int) error {
 // try applies a batch once.
 func (h *hasura) try(ctx context.Context, b *sink.Batch) (*sink.Result, []*tableState, error) {
 	var states []*tableState
-	if err := misfits(b); err != nil {
-		return nil, nil, err
-	}
 	for _, g := range b.Groups {
 		st, err := h.state(ctx, g.Table)
 		if err != nil {
 			return nil, nil, err
 		}
 		states = append(states, st)
+	}
+	if err := misfits(b, states); err != nil {
+		return nil, nil, err
 	}
 	a := &applier{hasura: h, ctx: ctx}
 	for i, g := range b.Groups {
@@ -120,21 +125,33 @@ func (h *hasura) try(ctx context.Context, b *sink.Batch) (*sink.Result, []*table
 	return &a.result, states, nil
 }
 
-// misfits finds the values that cannot be sent.
-func misfits(b *sink.Batch) error {
+// misfits finds the values that the database would refuse, and those that
+// Hasura would not hand on as they are.
+func misfits(b *sink.Batch, states []*tableState) error {
 	var rows []sink.RowError
-	for _, g := range b.Groups {
+	for i, g := range b.Groups {
 		for _, r := range g.Rows {
-			for i, c := range r.Cells {
-				if g.Table.Columns[i].Type.Kind == merge.JSON && c.Set && c.Value.Text() == "null" {
-					rows = append(rows, sink.RowError{RowRef: sink.RowRef{Table: g.Table, Row: r}, Err: &sink.Error{Action: sink.Reject,
-						Message: fmt.Sprintf("%s.%s: the JSON value null cannot be sent through Hasura, which takes it for NULL. Leave it out, or wrap it", g.Table.Table.Name, g.Table.Columns[i].Name)}})
-				}
+			err := compile.FitRow(states[i].live, g.Table.Table, r)
+			if err == nil {
+				err = nullJSON(g.Table.Table, r)
+			}
+			if err != nil {
+				rows = append(rows, sink.RowError{RowRef: sink.RowRef{Table: g.Table, Row: r},
+					Err: &sink.Error{Action: sink.Reject, Message: g.Table.Table.Name + "." + err.Error(), Err: err}})
 			}
 		}
 	}
 	if rows != nil {
 		return &sink.BatchError{Rows: rows}
+	}
+	return nil
+}
+
+func nullJSON(t *merge.Table, r *merge.Row) error {
+	for i, c := range r.Cells {
+		if t.Columns[i].Type.Kind == merge.JSON && c.Set && c.Value.Text() == "null" {
+			return fmt.Errorf("%s: the JSON value null cannot be sent through Hasura, which takes it for NULL. Leave it out, or wrap it", t.Columns[i].Name)
+		}
 	}
 	return nil
 }

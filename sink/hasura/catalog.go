@@ -33,7 +33,7 @@ func (h *hasura) call(ctx context.Context, path string, request any) (answer jso
 	if err != nil {
 		return nil, false, err
 	}
-	status, header, answer, err := h.post(ctx, to, body)
+	status, header, answer, err := h.post(ctx, to, "", body)
 	if err != nil {
 		return nil, false, h.unreachable(err)
 	}

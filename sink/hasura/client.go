@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hookfold/hookfold/sink"
@@ -21,6 +22,7 @@ type client struct {
 	endpoint *url.URL
 	opts     Options
 	web      *http.Client
+	names    sync.Map // of tables, by their root names
 }
 
 func newClient(u *url.URL, opts Options) *client {
@@ -54,7 +56,7 @@ func (c *client) admin(path string) string {
 // graphql runs a request and returns its data. Errors are judged.
 func (c *client) graphql(ctx context.Context, query string, variables json.RawMessage) (map[string]json.RawMessage, error) {
 	body := requestBody(query, variables)
-	status, header, answer, err := c.post(ctx, c.endpoint.String(), body)
+	status, header, answer, err := c.post(ctx, c.endpoint.String(), c.opts.Role, body)
 	if err != nil {
 		return nil, c.unreachable(err)
 	}
@@ -89,7 +91,7 @@ func requestBody(query string, variables json.RawMessage) []byte {
 
 var errLarge = errors.New("the answer is larger than MaxResponseBytes")
 
-func (c *client) post(ctx context.Context, to string, body []byte) (int, http.Header, []byte, error) {
+func (c *client) post(ctx context.Context, to, role string, body []byte) (int, http.Header, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
@@ -103,8 +105,8 @@ func (c *client) post(ctx context.Context, to string, body []byte) (int, http.He
 	if c.opts.AdminSecret != "" {
 		r.Header.Set("X-Hasura-Admin-Secret", c.opts.AdminSecret)
 	}
-	if c.opts.Role != "" {
-		r.Header.Set("X-Hasura-Role", c.opts.Role)
+	if role != "" {
+		r.Header.Set("X-Hasura-Role", role)
 	}
 	if c.opts.JWT != nil {
 		token, err := c.opts.JWT(ctx)

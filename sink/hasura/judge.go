@@ -64,6 +64,9 @@ func (c *client) judge(e answerError, pause time.Duration) *fault {
 	table := "the table"
 	if m := rootField.FindStringSubmatch(e.Extensions.Path); m != nil {
 		table = m[1]
+		if name, ok := c.names.Load(table); ok {
+			table = name.(string)
+		}
 	}
 	code := e.Extensions.Code
 	if sqlstate := e.Extensions.Internal.Error.Status; sqlstate != "" {

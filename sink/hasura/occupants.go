@@ -12,11 +12,11 @@ import (
 // First the occupants' records are joined, in the mutation of the batch. Then
 // the newest record of each key is shown, by a mutation of its own: a mutation
 // cannot use what it has just joined. So what is shown may be stale by the time
-// that it is written. It is read again, together with the records, until the row
-// is what the records say.
+// that it is written. So records and row are read again until the row is what
+// the records say, or what was written last is what they still say.
 //
 // That is enough: look at the last write of a row by anybody. Its writer then
-// read the records and the row again and found them to agree, or it would have
+// read the records again and found them as it had written them, or it would have
 // written once more. And whoever joined a record after that read looks at the
 // row afterwards, and either finds it to agree too or writes, and then that was
 // not the last write. A writer that fails on the way has not applied its batch,
@@ -62,6 +62,7 @@ func (w *writer) show(records *relation, keys []merge.Key, own []*merge.Row, car
 	for _, r := range own {
 		mine[r.Key] = r
 	}
+	sent := map[merge.Key]*merge.Row{}
 	for round := range maxRounds {
 		newest, err := w.newest(records, keys)
 		if err != nil {
@@ -77,7 +78,7 @@ func (w *writer) show(records *relation, keys []merge.Key, own []*merge.Row, car
 			rows[r.Key] = r
 		}
 		keys = slices.DeleteFunc(keys, func(k merge.Key) bool {
-			return newest[k] == nil || rows[k] != nil && w.r.agrees(rows[k], newest[k])
+			return newest[k] == nil || rows[k] != nil && w.r.agrees(rows[k], newest[k]) || sent[k] != nil && w.r.agrees(sent[k], newest[k])
 		})
 		if len(keys) == 0 {
 			return nil
@@ -86,6 +87,9 @@ func (w *writer) show(records *relation, keys []merge.Key, own []*merge.Row, car
 			if err := pause(w.ctx, min(round/4, 4)); err != nil {
 				return err
 			}
+		}
+		for _, k := range keys {
+			sent[k] = newest[k]
 		}
 		if err := w.project(keys, newest, rows, mine, careful); err != nil {
 			return err

@@ -59,6 +59,8 @@ type tableState struct {
 	own *relation
 	// records is nil for a table without occupants.
 	records *relation
+	// live is the table's schema, as far as it is told.
+	live *sink.Live
 	// careful looks which rows are there before rows are inserted, since some
 	// lack what only a new row needs.
 	careful bool
@@ -83,12 +85,18 @@ func (h *hasura) state(ctx context.Context, t *sink.Table) (*tableState, error) 
 	var roots []string
 	for _, n := range names {
 		roots = append(roots, h.rootName(n))
+		h.names.Store(h.rootName(n), n)
 	}
 	shown, err := h.introspect(ctx, roots)
 	if err != nil {
 		return nil, err
 	}
-	st := &tableState{}
+	st := &tableState{live: shown[0].live()}
+	if in, known, err := h.lookIn(ctx, t.Name); err != nil {
+		return nil, err
+	} else if known && in.Exists {
+		st.live = &in.Live
+	}
 	if st.own, err = h.bind(t, t.Name, shown[0], false); err != nil {
 		return nil, err
 	}
