@@ -56,3 +56,20 @@ var PostgresReadOnly = map[string]string{
 
 // PostgresBits says the size of the integer types by their internal names.
 var PostgresBits = map[string]int{"int2": 16, "int4": 32, "int8": 64}
+
+// PostgresReferences lists the foreign keys of a table and those that name its
+// rows, by its oid: name, table, columns, the other table, its columns, whether
+// the columns follow an update, whether the table is the first one, and whether
+// it is the other one.
+const PostgresReferences = `select f.conname::text, f.conrelid::regclass::text, array(
+    select a.attname::text
+    from pg_catalog.unnest(f.conkey) with ordinality as k (n, at)
+    join pg_catalog.pg_attribute a on a.attrelid = f.conrelid and a.attnum = k.n
+    order by k.at), f.confrelid::regclass::text, array(
+    select a.attname::text
+    from pg_catalog.unnest(f.confkey) with ordinality as k (n, at)
+    join pg_catalog.pg_attribute a on a.attrelid = f.confrelid and a.attnum = k.n
+    order by k.at), f.confupdtype = 'c', f.conrelid = $1::oid, f.confrelid = $1::oid
+from pg_catalog.pg_constraint f
+where f.contype = 'f' and (f.conrelid = $1::oid or f.confrelid = $1::oid)
+order by 1, 2`

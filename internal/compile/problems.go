@@ -56,6 +56,7 @@ func Problems(d Dialect, t *sink.Table, have Schemas, use Usage) []Problem {
 	p.unmapped()
 	p.versions(t.Name, versionColumns(d, t), have.Table)
 	p.uniques()
+	p.references()
 	if t.Occupied {
 		p.side(OccupantsTable(t.Name), have.Records, recordColumns(d, t, have.Table))
 	}
@@ -224,6 +225,25 @@ func (p *problems) uniques() {
 		}
 		p.warn("", "unique index %s on (%s) besides the key: an event waits while another row holds its value, and which of two rows has it depends on their order", u.Name, strings.Join(u.Columns, ", "))
 	}
+}
+
+// references finds foreign keys that get in the way of what becomes of rows.
+func (p *problems) references() {
+	for _, f := range p.live.ReferencedBy {
+		switch {
+		case p.t.Chained && !f.CascadesUpdate:
+			p.error("", "a row's key changes when an older identity of its chain comes, and %s refers to it without following (foreign key %s). Say ON UPDATE CASCADE there, or drop the foreign key", f.Table, nameOf(f))
+		case p.t.OnDelete == merge.DeleteRemove:
+			p.warn("", "%s refers to its rows (foreign key %s): an event that removes a row waits while there are such rows. Say on_delete: mark, unless they go first", f.Table, nameOf(f))
+		}
+	}
+}
+
+func nameOf(f sink.Reference) string {
+	if f.Name != "" {
+		return f.Name
+	}
+	return "on " + strings.Join(f.Columns, ", ")
 }
 
 func sameColumns(a, b []string) bool {

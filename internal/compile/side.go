@@ -191,7 +191,11 @@ func (s *side) ddl() []string {
 	if s.index != "" {
 		parts := SplitTable(s.name)
 		index := Quote(parts[len(parts)-1] + "_" + s.index)
-		out = append(out, fmt.Sprintf("create index if not exists %s on %s (table_name, %s)", index, QuoteTable(s.name), Quote(s.index)))
+		on := QuoteTable(s.name)
+		if s.d == SQLite { // an index stands where its table does
+			index, on = strings.TrimSuffix(on, Quote(parts[len(parts)-1]))+index, Quote(parts[len(parts)-1])
+		}
+		out = append(out, fmt.Sprintf("create index if not exists %s on %s (table_name, %s)", index, on, Quote(s.index)))
 	}
 	return out
 }

@@ -286,7 +286,7 @@ func (w *writer) lacking(r *merge.Row, columns []string) *sink.Error {
 	if !says(r) && r.Occupant == nil {
 		message = fmt.Sprintf("%s %s cannot be inserted as a parent with its key alone: %s is NOT NULL and has no default that counts", w.table.Table.Name, w.table.Show(r.Key), list)
 	}
-	return &sink.Error{Action: sink.Wait, Message: message, On: w.table.Name + "." + columns[0]}
+	return &sink.Error{Action: sink.Wait, Message: message, On: w.table.Name + "." + columns[0], Why: sink.NotNull}
 }
 
 // occupants joins the records of occupants and shows them.

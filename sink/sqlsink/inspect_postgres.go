@@ -47,5 +47,23 @@ func (p *postgresEngine) inspect(ctx context.Context, name string) (*sink.Live, 
 		err := row.Scan(&u.Name, &u.Columns)
 		return u, err
 	})
+	if err != nil {
+		return nil, err
+	}
+	if rows, err = p.pool.Query(ctx, compile.PostgresReferences, oid); err != nil {
+		return nil, err
+	}
+	var f sink.Reference
+	var names, named bool
+	_, err = pgx.ForEachRow(rows, []any{&f.Name, &f.Table, &f.Columns, &f.To, &f.ToColumns, &f.CascadesUpdate, &names, &named}, func() error {
+		if names {
+			live.References = append(live.References, f)
+		}
+		if named {
+			live.ReferencedBy = append(live.ReferencedBy, f)
+		}
+		f.Columns, f.ToColumns = nil, nil
+		return nil
+	})
 	return live, err
 }

@@ -15,7 +15,12 @@ const (
 	sqliteColumns = `select name, type, "notnull", coalesce(dflt_value, ''), pk, hidden from pragma_table_xinfo(?1, coalesce(?2, 'main')) order by cid`
 	// Hidden 2 and 3 are generated columns.
 	sqliteIndexes = `select name from pragma_index_list(?1, coalesce(?2, 'main')) where "unique" and not partial order by seq`
-	sqliteIndex   = `select coalesce(name, ''), coll, cid from pragma_index_xinfo(?1, coalesce(?2, 'main')) where key order by seqno`
+	// A foreign key without columns names the primary key.
+	sqliteForeignKeys = `select m.name, f.id, f."table", f."from", coalesce(f."to", ''), f.on_update = 'CASCADE'
+from sqlite_schema m join pragma_foreign_key_list(m.name) f
+where m.type = 'table' and (m.name = ?1 collate nocase or f."table" = ?1 collate nocase)
+order by m.name, f.id, f.seq`
+	sqliteIndex = `select coalesce(name, ''), coll, cid from pragma_index_xinfo(?1, coalesce(?2, 'main')) where key order by seqno`
 )
 
 func (e *sqliteEngine) inspect(ctx context.Context, name string) (*sink.Live, error) {
@@ -99,7 +104,60 @@ func (e *sqliteEngine) inspect(ctx context.Context, name string) (*sink.Live, er
 			live.Uniques = append(live.Uniques, u)
 		}
 	}
-	return live, nil
+	return live, e.foreignKeys(ctx, table, live)
+}
+
+// foreignKeys reads the foreign keys that concern a table.
+func (e *sqliteEngine) foreignKeys(ctx context.Context, table string, live *sink.Live) error {
+	var list []sink.Reference
+	var last struct {
+		table string
+		id    int
+	}
+	err := queryRows(ctx, e.reads, sqliteForeignKeys, []any{table}, func(scan func(...any) error) error {
+		var f sink.Reference
+		var id int
+		var from, to string
+		if err := scan(&f.Table, &id, &f.To, &from, &to, &f.CascadesUpdate); err != nil {
+			return err
+		}
+		if n := len(list); n > 0 && last.table == f.Table && last.id == id {
+			list[n-1].Columns, list[n-1].ToColumns = append(list[n-1].Columns, from), append(list[n-1].ToColumns, to)
+			return nil
+		}
+		last.table, last.id = f.Table, id
+		f.Columns, f.ToColumns = []string{from}, []string{to}
+		list = append(list, f)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, f := range list {
+		if f.ToColumns[0] == "" {
+			f.ToColumns = nil
+			err := queryRows(ctx, e.reads, sqliteColumns, []any{f.To, nil}, func(scan func(...any) error) error {
+				var name, typ, dflt string
+				var notNull bool
+				var pk, hidden int
+				if err := scan(&name, &typ, &notNull, &dflt, &pk, &hidden); err != nil || pk == 0 {
+					return err
+				}
+				f.ToColumns = append(f.ToColumns, name)
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if strings.EqualFold(f.Table, table) {
+			live.References = append(live.References, f)
+		}
+		if strings.EqualFold(f.To, table) {
+			live.ReferencedBy = append(live.ReferencedBy, f)
+		}
+	}
+	return nil
 }
 
 func queryRows(ctx context.Context, db *sql.DB, text string, args []any, row func(scan func(...any) error) error) error {

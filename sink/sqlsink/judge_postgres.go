@@ -18,7 +18,7 @@ func (p *postgresEngine) judge(err error, table string) *fault {
 	if !errors.As(err, &e) {
 		return &fault{Error: &sink.Error{Action: sink.Retry, Message: p.unreachable(err), Err: err}}
 	}
-	f := &fault{Error: &sink.Error{Code: "PostgreSQL " + e.Code, Err: err}}
+	f := &fault{Error: &sink.Error{Code: "PostgreSQL " + e.Code, Err: err}, constraint: e.ConstraintName}
 	if table == "" {
 		table = e.TableName
 	}
@@ -39,17 +39,17 @@ func (p *postgresEngine) judge(err error, table string) *fault {
 		f.again = true
 		return say(sink.Retry, "other writers were in the way: %s", e.Message)
 	case "23503":
-		f.On = e.ConstraintName
+		f.On, f.Why = e.ConstraintName, sink.NeedsParent
 		return say(sink.Wait, "table %s: foreign key %s: %s", table, e.ConstraintName, detail)
 	case "23505":
-		f.On = e.ConstraintName
+		f.On, f.Why = e.ConstraintName, sink.UniqueValue
 		return say(sink.Wait, "table %s: unique %s: another row has the value: %s", table, e.ConstraintName, detail)
 	case "23P01":
 		f.On = e.ConstraintName
 		return say(sink.Wait, "table %s: exclusion %s: another row is in the way: %s", table, e.ConstraintName, detail)
 	case "23502":
 		f.schema = true // perhaps it allowed NULL when it was looked at
-		f.On = table + "." + e.ColumnName
+		f.On, f.Why = table+"."+e.ColumnName, sink.NotNull
 		return say(sink.Wait, "table %s: column %s is NOT NULL and has no value yet", table, e.ColumnName)
 	case "23514":
 		return say(sink.Reject, "table %s: check %s refuses the row: %s", table, e.ConstraintName, e.Message)
@@ -66,7 +66,7 @@ func (p *postgresEngine) judge(err error, table string) *fault {
 		if e.Routine == "ExecWithCheckOptions" {
 			return say(sink.Reject, "table %s: row-level security refuses the row: %s", table, e.Message)
 		}
-		return say(sink.Retry, "table %s: %s. Grant select, insert and update to the user of the target's url; until then events wait", table, e.Message)
+		return say(sink.Retry, "table %s: %s. Grant select, insert, update and delete to the user of the target's url; until then events wait", table, e.Message)
 	case "25006":
 		f.alone = true // a transaction asks to write, whatever the default
 		return say(sink.Retry, "the database takes no writes now: %s", e.Message)

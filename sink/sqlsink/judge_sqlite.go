@@ -30,14 +30,17 @@ func (e *sqliteEngine) judge(err error, table string) *fault {
 	text := plainText(s.Error())
 	switch s.Code() {
 	case lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_PRIMARYKEY, lib.SQLITE_CONSTRAINT_ROWID:
-		f.On = after(text, "constraint failed: ")
+		f.On, f.Why = after(text, "constraint failed: "), sink.UniqueValue
+		for _, name := range strings.Split(f.On, ", ") { // table.column, …
+			f.columns = append(f.columns, name[strings.LastIndex(name, ".")+1:])
+		}
 		return say(sink.Wait, "table %s: another row has the value: %s", table, text)
 	case lib.SQLITE_CONSTRAINT_FOREIGNKEY:
-		f.On = table + " foreign key"
+		f.On, f.Why = table+" foreign key", sink.NeedsParent
 		return say(sink.Wait, "table %s: a foreign key names a row that is not there: %s", table, text)
 	case lib.SQLITE_CONSTRAINT_NOTNULL:
 		f.schema = true // perhaps it allowed NULL when it was looked at
-		f.On = after(text, "constraint failed: ")
+		f.On, f.Why = after(text, "constraint failed: "), sink.NotNull
 		return say(sink.Wait, "table %s: %s is NOT NULL and has no value yet", table, f.On)
 	}
 	switch s.Code() & 0xff {

@@ -157,6 +157,11 @@ func (c postgresConn) all(ctx context.Context, sql string, args []any, row func(
 	return each(rows, false, func(_ int, cols []cell) error { return row(cols) })
 }
 
+func (c postgresConn) run(ctx context.Context, sql string) error {
+	_, err := c.tx.Exec(ctx, sql)
+	return err
+}
+
 // lockClass is the first half of Hookfold's advisory locks: "hook".
 const lockClass = 0x686f6f6b
 

@@ -59,8 +59,8 @@ func TestProblemsPostgres(t *testing.T) {
 		"columns that lack": {
 			ddl: []string{"create table t (id text primary key)"}, key: "id text", cols: []string{"a text", "p int first"},
 			want: []string{"error: no column a. Add it: hookfold migrate --apply", "error: no column p. Add it: hookfold migrate --apply",
-				"error: no column row_version, which keeps a version. Add it: hookfold migrate --apply (or say keep_versions: beside)",
-				"error: no column p__first, which keeps a version. Add it: hookfold migrate --apply (or say keep_versions: beside)"}},
+				"error: no column row_version, which Hookfold keeps in the row. Add it: hookfold migrate --apply (or say keep_versions: beside)",
+				"error: no column p__first, which Hookfold keeps in the row. Add it: hookfold migrate --apply (or say keep_versions: beside)"}},
 		"citext key": {
 			ddl: []string{"create extension if not exists citext", "create table t (id citext primary key)"}, key: "id text",
 			want: []string{"error: key column id has the collation citext, for which different keys are one (aB and ab). Use a column that compares bytes"}},
@@ -103,7 +103,7 @@ func TestProblemsPostgres(t *testing.T) {
 			want: []string{"error: column row_version keeps a version and must be text; it is integer"}},
 		"a name that is taken": {
 			ddl: []string{"create table t (id text primary key, row_version text" + strings.TrimPrefix(versions, ", row_version text") + ")"}, key: "id text", cols: []string{"row_version text"},
-			want: []string{"error: row_version is mapped, but Hookfold keeps a version under this name. Rename the column, or say keep_versions: beside"}},
+			want: []string{"error: row_version is mapped, but Hookfold keeps a column of its own under this name. Rename it (or say keep_versions: beside)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := testdb.Postgres(t)

@@ -251,6 +251,11 @@ func (c *sqliteConn) all(ctx context.Context, text string, args []any, row func(
 	return eachRow(rows, row)
 }
 
+func (c *sqliteConn) run(ctx context.Context, text string) error {
+	_, err := c.tx.ExecContext(ctx, text)
+	return err
+}
+
 // lock has nothing to do: a transaction that writes is alone.
 func (c *sqliteConn) lock(context.Context, []int32) error { return nil }
 

@@ -79,7 +79,7 @@ func Open(ctx context.Context, url string, tables []*sink.Table, opts Options) (
 	if err != nil {
 		return nil, fmt.Errorf("open sink: %w", err)
 	}
-	return &sqlSink{engine: e, opts: opts, tables: map[tableKey]*tableState{}}, nil
+	return &sqlSink{engine: e, opts: opts, all: tables, tables: map[tableKey]*tableState{}}, nil
 }
 
 // engine is what databases differ in.
@@ -110,6 +110,10 @@ type fault struct {
 	alone bool
 	// schema: the live schema is not what was known of it.
 	schema bool
+	// constraint is the name of the constraint that is violated, columns those of
+	// a unique index where the database names no constraint.
+	constraint string
+	columns    []string
 }
 
 // conn runs statements in a transaction.
@@ -121,6 +125,8 @@ type conn interface {
 	query(ctx context.Context, s compile.Statement, items []item, row func(n int, cols []cell) error) error
 	// all runs a query without items.
 	all(ctx context.Context, sql string, args []any, row func(cols []cell) error) error
+	// run runs a statement that takes nothing and gives nothing.
+	run(ctx context.Context, sql string) error
 	// lock takes locks until the transaction ends, in the order given.
 	lock(ctx context.Context, buckets []int32) error
 	// side runs a statement on a table beside, for entries given by column, and
@@ -155,6 +161,7 @@ type cell struct {
 type sqlSink struct {
 	engine
 	opts Options
+	all  []*sink.Table // of the config, if it is known
 
 	mu     sync.Mutex
 	tables map[tableKey]*tableState
@@ -201,6 +208,9 @@ func (s *sqlSink) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error
 		}
 		if f.schema {
 			s.forget()
+		}
+		if f.Action != sink.Retry {
+			return s.culprits(ctx, b, f)
 		}
 		return nil, f.Error
 	}
