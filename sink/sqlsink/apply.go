@@ -20,6 +20,9 @@ type applier struct {
 	// broken is a fault that no row of the batch can be blamed for.
 	broken *sink.Error
 	anyAge bool
+	// parks says that rows may take unique values from each other.
+	parks   bool
+	dialect compile.Dialect
 }
 
 // write writes groups in their order, of those that are not Local first what
@@ -28,6 +31,11 @@ func (a *applier) write(groups []sink.Group, states []*tableState) error {
 	held := make([]*holder, len(groups))
 	if list := locks(groups); len(list) > 0 {
 		if err := a.lock(a.ctx, list); err != nil {
+			return err
+		}
+	}
+	if a.parks && a.dialect == compile.Postgres {
+		if err := a.run(a.ctx, "set constraints all deferred"); err != nil {
 			return err
 		}
 	}
@@ -89,6 +97,11 @@ func (a *applier) group(g sink.Group, st *tableState) error {
 		}
 	}
 	if len(own) > 0 {
+		if a.parks {
+			if err := w.park(st, own); err != nil {
+				return err
+			}
+		}
 		if err := w.own(own); err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ func (s *sqlSink) culprits(ctx context.Context, b *sink.Batch, f *fault) (*sink.
 	}
 	p := &prober{s: s, b: b, states: states}
 	err := s.transact(ctx, func(c conn) error {
-		p.applier = &applier{conn: c, ctx: ctx, anyAge: s.opts.AnyAge}
+		p.applier = &applier{conn: c, ctx: ctx, anyAge: s.opts.AnyAge, dialect: s.dialect()}
 		if err := c.lock(ctx, locks(b.Groups)); err != nil {
 			return err
 		}

@@ -19,6 +19,11 @@ func (w *holder) remove() error {
 
 // store stores all else.
 func (w *holder) store() error {
+	if w.parks {
+		if err := w.park(w.st, func(k merge.Key) *merge.Row { return w.rows[k] }, w.updates); err != nil {
+			return err
+		}
+	}
 	for _, x := range []struct {
 		s     compile.Statement
 		items []item

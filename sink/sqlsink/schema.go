@@ -20,6 +20,7 @@ func keyOf(t *sink.Table) tableKey { return tableKey{t.Table, t.Name, t.Versions
 
 // tableState is what is known of a live table.
 type tableState struct {
+	table      *sink.Table
 	statements *compile.Statements
 	live       *sink.Live
 }
@@ -56,7 +57,7 @@ func (s *sqlSink) state(ctx context.Context, t *sink.Table) (*tableState, error)
 			return nil, operator("there is no table %s. Bring the database in line (hookfold migrate shows how); until then events wait", compile.VersionsTable(t.Name))
 		}
 	}
-	st := &tableState{statements: statements, live: live}
+	st := &tableState{table: t, statements: statements, live: live}
 	s.mu.Lock()
 	s.tables[keyOf(t)] = st
 	s.mu.Unlock()

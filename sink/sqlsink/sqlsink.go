@@ -245,12 +245,12 @@ func (s *sqlSink) try(ctx context.Context, b *sink.Batch, hopeful bool) (*sink.R
 		return nil, err
 	}
 	within := s.transact
-	if hopeful && oneStatement(b, states) {
+	if hopeful && !b.Park && oneStatement(b, states) {
 		within = s.alone
 	}
 	var res *sink.Result
 	err := within(ctx, func(c conn) error {
-		a := &applier{conn: c, ctx: ctx, anyAge: s.opts.AnyAge}
+		a := &applier{conn: c, ctx: ctx, anyAge: s.opts.AnyAge, parks: b.Park, dialect: s.dialect()}
 		if err := a.write(b.Groups, states); err != nil {
 			return err
 		}
