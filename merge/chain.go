@@ -12,13 +12,17 @@ type Links map[Link]bool
 type Chains struct {
 	links Links
 	root  map[string]string
+	// members holds the identities of a chain by its key, sorted, and succeeded
+	// those that another took the place of.
+	members   map[string][]string
+	succeeded map[string]bool
 }
 
 // NewChains finds the components of links. A component's key is its identity
 // without a predecessor; if there are several (chains that meet) or none (a
 // ring), the smallest by bytes. It does not depend on the order of the links.
 func NewChains(links Links) *Chains {
-	c := &Chains{links: links, root: map[string]string{}}
+	c := &Chains{links: links, root: map[string]string{}, members: map[string][]string{}, succeeded: map[string]bool{}}
 	parent := map[string]string{}
 	var find func(string) string
 	find = func(x string) string {
@@ -39,7 +43,7 @@ func NewChains(links Links) *Chains {
 			continue
 		}
 		parent[find(l.Old)] = find(l.New)
-		followed[l.New] = true
+		followed[l.New], c.succeeded[l.Old] = true, true
 	}
 	members := map[string][]string{}
 	for x := range parent {
@@ -52,6 +56,7 @@ func NewChains(links Links) *Chains {
 		if i := slices.IndexFunc(list, func(x string) bool { return !followed[x] }); i >= 0 {
 			key = list[i]
 		}
+		c.members[key] = list
 		for _, x := range list {
 			c.root[x] = key
 		}
@@ -68,30 +73,17 @@ func (c *Chains) Root(identity string) string {
 	return identity
 }
 
-// Members returns the identities of the chain with a key, sorted.
+// Members returns the identities of the chain with a key, sorted. The caller
+// must not change them.
 func (c *Chains) Members(root string) []string {
-	var out []string
-	for x, r := range c.root {
-		if r == root {
-			out = append(out, x)
-		}
+	if list, ok := c.members[root]; ok {
+		return list
 	}
-	if out == nil {
-		return []string{root}
-	}
-	slices.Sort(out)
-	return out
+	return []string{root}
 }
 
 // Succeeded tells whether another identity took the place of this one.
-func (c *Chains) Succeeded(identity string) bool {
-	for l := range c.links {
-		if l.Old == identity && l.New != identity {
-			return true
-		}
-	}
-	return false
-}
+func (c *Chains) Succeeded(identity string) bool { return c.succeeded[identity] }
 
 // Line tells whether the chain with a key is a line: no identity has two
 // successors or two predecessors, and it is no ring.

@@ -82,6 +82,7 @@ func (h *Held) Write(b Batch) Written {
 	if w.Links != nil {
 		h.rechain(touched)
 	}
+	members := h.groups(b.Sets)
 	for _, s := range b.Sets {
 		was := h.sets[s.Group]
 		if s = JoinSets(s, was); s == was {
@@ -89,10 +90,8 @@ func (h *Held) Write(b Batch) Written {
 		}
 		h.sets[s.Group] = s
 		w.Sets = append(w.Sets, s)
-		for k := range h.parts {
-			if h.table.GroupOf(k) == s.Group {
-				touched[k] = true
-			}
+		for _, k := range members[s.Group] {
+			touched[k] = true
 		}
 	}
 	for _, mode := range []Missing{Insert, Wait, Skip} {
@@ -117,6 +116,19 @@ func (h *Held) Write(b Batch) Written {
 	}
 	w.Touched = slices.Sorted(maps.Keys(touched))
 	return w
+}
+
+// groups gives what is held by group, if there are sets.
+func (h *Held) groups(sets []Set) map[Key][]Key {
+	out := map[Key][]Key{}
+	if len(sets) == 0 {
+		return out
+	}
+	for k := range h.parts {
+		g := h.table.GroupOf(k)
+		out[g] = append(out[g], k)
+	}
+	return out
 }
 
 // resolved gives a row of a chained table under the key of its chain.

@@ -52,3 +52,67 @@ func BenchmarkApply(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkHeld writes batches to tables that are not decided by one row, beside
+// one that is: new rows, then other values of the same.
+func BenchmarkHeld(b *testing.B) {
+	const size = 5000
+	columns := []string{"status text", "amount numeric", "note text scope note", "at timestamp touch"}
+	for name, change := range map[string]func(*merge.Table){
+		"plain":   func(*merge.Table) {},
+		"mark":    func(m *merge.Table) { m.OnDelete = merge.DeleteMark },
+		"remove":  func(m *merge.Table) { m.OnDelete = merge.DeleteRemove },
+		"group":   func(m *merge.Table) { m.OnDelete, m.Group = merge.DeleteRemove, []int{0} },
+		"chain":   func(m *merge.Table) { m.Occupied, m.Chained = true, true },
+		"counter": func(m *merge.Table) { m.Columns[1].Rule, m.Columns[1].Scope = merge.Sum, "" },
+	} {
+		for _, d := range databases {
+			b.Run(name+"/"+d.name, func(b *testing.B) {
+				key := "id text"
+				if name == "group" {
+					key = "parent text, id text"
+				}
+				m := shape(b, "item", key, columns...)
+				change(&m)
+				table := &sink.Table{Name: "item", Table: merge.NewTable(m)}
+				s, err := sqlsink.Open(b.Context(), d.url(b), []*sink.Table{table}, sqlsink.Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer s.Close()
+				bring(b, s, table)
+				n := 0
+				batch := func() *sink.Batch {
+					changes := make([]*merge.Change, size)
+					for i := range changes {
+						k := fmt.Sprint("id", i)
+						if name == "group" {
+							k = fmt.Sprint("p", i/10, "|", i)
+						}
+						c := say(b, table, k, int64(n), map[string]any{"status": "paid", "amount": fmt.Sprint(n)})
+						c.Identity = fmt.Sprint(n, ".", i)
+						if table.Chained {
+							c.Occupant = &merge.Occupant{ID: k}
+							if i%2 == 1 {
+								c.Links = []merge.Link{{Old: fmt.Sprint("id", i-1), New: k}}
+							}
+						}
+						changes[i] = c
+					}
+					n++
+					f := merge.FoldAll(table.Table, changes)
+					return &sink.Batch{Groups: []sink.Group{{Table: table, Rows: f.Rows, Sets: f.Sets, Links: f.Links}}}
+				}
+				for b.Loop() {
+					b.StopTimer()
+					next := batch()
+					b.StartTimer()
+					if _, err := s.Apply(b.Context(), next); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.N*size)/b.Elapsed().Seconds(), "rows/s")
+			})
+		}
+	}
+}
