@@ -68,8 +68,9 @@ type Journal interface {
 
 // Waker is a Journal that makes many entries due in one commit.
 type Waker interface {
-	// Wake makes the waiting entries of a consumer due at once that are of these
-	// events, and returns how many there were.
+	// Wake makes the entries of a consumer due at once that are of these events,
+	// and returns how many there were. Unlike Retry it leaves their state: a dead
+	// one of which a part waits is tried again and stays dead.
 	Wake(ctx context.Context, consumer string, refs []event.Ref) (int, error)
 }
 
@@ -138,7 +139,7 @@ type Entry struct {
 	// Reason tells a person why, and what to do.
 	Reason string
 	// On is what a waiting event waits for ("customer id=cus_1"), "" if it only
-	// waits for time to pass.
+	// waits for time to pass. A dead event has one if a part of it waits.
 	On string
 	// Source, ID, Type name the event; Table and Key the row, where known.
 	Source, ID, Type string

@@ -190,7 +190,7 @@ func (r *Runner) circles(w *work) [][]event.Ref {
 }
 
 // note takes down what the events of a batch wait for.
-func (r *Runner) note(w *work, entries []journal.Entry, circles [][]event.Ref) {
+func (r *Runner) note(w *work, entries []journal.Entry, circles [][]event.Ref, seq int64) {
 	left := make(map[event.Ref]bool, len(entries))
 	for i := range entries {
 		left[entries[i].Ref] = true
@@ -202,12 +202,17 @@ func (r *Runner) note(w *work, entries []journal.Entry, circles [][]event.Ref) {
 			}
 		}
 	}
+	var waiting []event.Ref
 	for i := range entries {
 		if v := &w.items[w.unsettled[i]].verdict; len(v.needs) > 0 {
 			r.waits.put(&entries[i], v)
+			waiting = append(waiting, entries[i].Ref)
 		} else {
 			r.waits.settled(entries[i].Ref)
 		}
+	}
+	if waiting != nil {
+		r.waits.missed(seq, waiting)
 	}
 	for _, refs := range circles {
 		r.waits.together(refs, r.o.Now())

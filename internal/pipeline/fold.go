@@ -9,9 +9,6 @@ import (
 type folded struct {
 	units []unit
 	batch *sink.Batch
-	// more tells that it says more than rows that are written: deletes, complete
-	// lists or links.
-	more bool
 }
 
 // fold folds units into a batch: per table, and parents as rows of their own.
@@ -32,7 +29,6 @@ func (r *Runner) fold(units []unit) folded {
 			}
 		}
 		into(u.change.Table).Add(u.change)
-		f.more = f.more || u.change.Delete || u.change.Replaces || len(u.change.Links) > 0
 	}
 	for i, folder := range folders {
 		if folder == nil {

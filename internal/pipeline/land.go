@@ -413,9 +413,25 @@ func (l *landing) landed(f folded, res *sink.Result) {
 			r.makes(u.change, r.known.add)
 		}
 	}
-	if res.Written > 0 || f.more {
-		r.waits.written(f.batch, func(t *sink.Table) int { return r.rank[t.Table] })
+	if res.Written > 0 {
+		r.waits.written(r.writing(f.batch))
 	}
+}
+
+// writing names the rows of a batch.
+func (r *Runner) writing(b *sink.Batch) *writing {
+	w := &writing{}
+	for _, g := range b.Groups {
+		table := r.rank[g.Table.Table]
+		w.tables = append(w.tables, table)
+		for _, row := range g.Rows {
+			w.rows = append(w.rows, rowID{table, row.Key})
+		}
+		if len(g.Sets) > 0 {
+			w.lists = append(w.lists, table)
+		}
+	}
+	return w
 }
 
 // fits tells whether a change fits the live columns of its table, read again

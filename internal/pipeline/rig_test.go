@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -64,7 +66,9 @@ func events(d *event.Delivery) (*mapping.Split, error) {
 
 // mapEvent maps {"id":"a","at":1,"value":"x","top":2,"user":"u"}, or
 // {"user":"u","name":"n"}. An id of "fault" cannot be mapped, one of "panic"
-// panics, and the type "other" is wanted by nobody.
+// panics, and the type "other" is wanted by nobody. Instead of a "user", which is
+// inserted, it may name one that it "wants", to wait "for" so many seconds; a
+// user waits for its "boss".
 func mapEvent(e *event.Event) mapping.Outcome {
 	text := func(name string) (merge.Cell, bool) {
 		s, ok := e.Body.Get(name).Scalar()
@@ -93,6 +97,9 @@ func mapEvent(e *event.Event) mapping.Outcome {
 	case "":
 		c := &merge.Change{Table: userTable.Table, From: e.Ref(), Key: merge.NewKey(user), Version: version, Cells: make([]merge.Cell, 1)}
 		c.Cells[0], _ = text("name")
+		if boss := e.Body.Get("boss").Text(); boss != "" {
+			c.Parents = []merge.Parent{{Table: userTable.Table, Key: merge.NewKey(boss), Wait: true}}
+		}
 		out.Changes = append(out.Changes, c)
 		return out
 	}
@@ -101,6 +108,10 @@ func mapEvent(e *event.Event) mapping.Outcome {
 	c.Cells[1], _ = text("top")
 	if user != "" {
 		c.Parents = []merge.Parent{{Table: userTable.Table, Key: merge.NewKey(user)}}
+	}
+	if wants := e.Body.Get("wants").Text(); wants != "" {
+		limit, _ := strconv.Atoi(e.Body.Get("for").Digits())
+		c.Parents = append(c.Parents, merge.Parent{Table: userTable.Table, Key: merge.NewKey(wants), Wait: true, For: time.Duration(limit) * time.Second})
 	}
 	if e.Type == "wait" {
 		c.IfMissing = merge.Wait
@@ -120,6 +131,10 @@ type memory struct {
 	after func() error
 	live  map[string]*sink.Live
 	ping  error
+	// unique and notNull are constraints on the item's value; nameless faults do
+	// not tell of which row they are.
+	unique, notNull, nameless bool
+	asked                     int // keys by Known
 }
 
 func newMemory() *memory {
@@ -139,8 +154,21 @@ func (m *memory) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error)
 		}
 	}
 	next, res := maps.Clone(m.rows), &sink.Result{}
+	if b.Park && m.unique {
+		for _, g := range b.Groups {
+			for _, row := range g.Rows {
+				k := g.Table.Name + " " + string(row.Key)
+				if have := next[k]; have != nil && g.Table == itemTable && row.Scopes[0] > have.Scopes[0] {
+					free := *have
+					free.Cells = append([]merge.Cell{{Set: true}}, have.Cells[1:]...)
+					next[k] = &free
+				}
+			}
+		}
+	}
 	for _, g := range b.Groups {
 		for _, row := range g.Rows {
+			whole := row
 			k := g.Table.Name + " " + string(row.Key)
 			have := next[k]
 			if have == nil && row.IfMissing == merge.Wait {
@@ -149,6 +177,16 @@ func (m *memory) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error)
 			}
 			if have != nil {
 				row = merge.Join(g.Table.Table, have, row)
+			}
+			if err := m.constrain(g.Table, next, row); err != nil {
+				if m.nameless {
+					return nil, err
+				}
+				return nil, &sink.BatchError{Rows: []sink.RowError{{RowRef: sink.RowRef{Table: g.Table, Row: whole}, Err: err}}}
+			}
+			if have != nil && reflect.DeepEqual(have, row) {
+				res.Unchanged++
+				continue
 			}
 			next[k] = row
 			res.Written++
@@ -159,6 +197,53 @@ func (m *memory) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error)
 		return res, m.after()
 	}
 	return res, nil
+}
+
+// constrain judges a row as a database does.
+func (m *memory) constrain(t *sink.Table, rows map[string]*merge.Row, row *merge.Row) *sink.Error {
+	if t != itemTable {
+		return nil
+	}
+	value := row.Cells[0].Value
+	if m.notNull && value.IsNull() {
+		return &sink.Error{Action: sink.Wait, Message: "item.value is NOT NULL and has no value yet", On: "item.value", Why: sink.NotNull}
+	}
+	for k, other := range rows {
+		if m.unique && !value.IsNull() && strings.HasPrefix(k, "item ") && other.Key != row.Key && other.Cells[0].Value == value {
+			e := &sink.Error{Action: sink.Wait, Message: fmt.Sprintf("item: another row has the value %s", value.Text()), Why: sink.UniqueValue}
+			if !m.nameless {
+				e.On = "item id=" + string(other.Key)
+			}
+			return e
+		}
+	}
+	return nil
+}
+
+// Known implements sink.Knower.
+func (m *memory) Known(_ context.Context, t *sink.Table, keys []merge.Key) ([]bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ping != nil {
+		return nil, m.ping
+	}
+	out := make([]bool, len(keys))
+	for i, k := range keys {
+		m.asked++
+		out[i] = m.rows[t.Name+" "+string(k)] != nil
+	}
+	return out, nil
+}
+
+// Read implements what a runner reads: which rows there are.
+func (m *memory) Read(_ context.Context, t *sink.Table, keys []merge.Key) ([]*merge.Row, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]*merge.Row, len(keys))
+	for i, k := range keys {
+		out[i] = m.rows[t.Name+" "+string(k)]
+	}
+	return out, nil
 }
 
 func (m *memory) Inspect(_ context.Context, t *sink.Table) (*sink.Live, error) {

@@ -148,6 +148,8 @@ func (r *Runner) take(out chan<- *work) {
 
 // finish writes a batch and records what became of it.
 func (r *Runner) finish(w *work) {
+	seq := r.waits.begin()
+	defer r.waits.end(seq)
 	if err := r.land(r.working, w); err != nil {
 		r.consumer.Release(w.batch)
 		return
@@ -161,7 +163,7 @@ func (r *Runner) finish(w *work) {
 		r.consumer.Release(w.batch)
 		return
 	}
-	r.note(w, entries, circles)
+	r.note(w, entries, circles, seq)
 	r.tell(w, entries)
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hookfold/hookfold/event"
 	"github.com/hookfold/hookfold/journal"
-	"github.com/hookfold/hookfold/sink"
 )
 
 // maxWaits bounds the events that waits keeps in memory; events beyond it are
@@ -71,6 +70,11 @@ type waits struct {
 	wake  chan struct{} // of capacity 1
 	// circles counts the circles that were found.
 	circles int
+	// seq counts batches as they begin and as they are written; begun are those
+	// that have not ended, late is what was written since the first of them began.
+	seq   int64
+	begun map[int64]struct{}
+	late  []*writing
 }
 
 // question is what the sink is asked.
@@ -83,6 +87,7 @@ func newWaits() *waits {
 	return &waits{
 		events: map[event.Ref]*waiting{}, rows: map[rowID]map[event.Ref]struct{}{}, touched: map[int]bool{},
 		asks: map[question]int{}, fresh: map[question]bool{}, woken: map[event.Ref]struct{}{}, wake: make(chan struct{}, 1),
+		begun: map[int64]struct{}{},
 	}
 }
 
@@ -185,18 +190,85 @@ func (w *waits) signal() {
 	}
 }
 
-// written wakes the events that are about a row of a batch or need it.
-func (w *waits) written(b *sink.Batch, rank func(*sink.Table) int) {
+// writing is what a batch wrote: rows, their tables, and the tables of which it
+// replaced whole lists.
+type writing struct {
+	seq           int64
+	rows          []rowID
+	tables, lists []int
+}
+
+// begin tells that a batch is going to be written; what is written from then on
+// is remembered until end, because events that turn out to wait may have waited
+// for it.
+func (w *waits) begin() (seq int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.seq++
+	w.begun[w.seq] = struct{}{}
+	return w.seq
+}
+
+func (w *waits) end(seq int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.begun, seq)
+	first := w.seq + 1
+	for b := range w.begun {
+		first = min(first, b)
+	}
+	w.late = slices.DeleteFunc(w.late, func(x *writing) bool { return x.seq < first })
+}
+
+// missed wakes those of some events of a batch for which something was written
+// while the batch was: they may have been tried before.
+func (w *waits) missed(seq int64, refs []event.Ref) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	waiting := map[event.Ref]bool{}
+	for _, ref := range refs {
+		waiting[ref] = true
+	}
+	for _, x := range w.late {
+		if x.seq < seq {
+			continue
+		}
+		for _, id := range x.rows {
+			for ref := range w.rows[id] {
+				if waiting[ref] {
+					w.woken[ref] = struct{}{}
+				}
+			}
+		}
+	}
+	if len(w.woken) > 0 {
+		w.signal()
+	}
+}
+
+// written wakes the events that are about rows that were written, or need them.
+func (w *waits) written(x *writing) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.begun) > 0 {
+		w.seq++
+		x.seq = w.seq
+		w.late = append(w.late, x)
+	}
 	if len(w.events) == 0 {
 		return
 	}
-	for _, g := range b.Groups {
-		table := rank(g.Table)
+	for _, table := range x.tables {
 		w.touched[table] = true
-		for _, row := range g.Rows {
-			w.rouse(rowID{table, row.Key})
+	}
+	for _, id := range x.rows {
+		w.rouse(id)
+	}
+	for _, table := range x.lists { // rows that are not named may be gone
+		for ref, e := range w.events {
+			if slices.ContainsFunc(e.needs, func(n need) bool { return n.holder && n.row.table == table }) {
+				w.woken[ref] = struct{}{}
+			}
 		}
 	}
 	if len(w.woken) > 0 {
@@ -294,35 +366,43 @@ func (w *waits) keep(there map[event.Ref]bool, before time.Time) {
 	}
 }
 
-// circle follows who waits for whom from an event that is about a row and needs
-// one, by unique values only. It returns the events of a circle, or nil.
+// circle follows who waits for whom, by unique values, from an event that is
+// about a row and needs another. It returns the events between, and the rows, of
+// a circle; nil if there is none within some hundred steps.
 func (w *waits) circle(about, holder rowID) (refs []event.Ref, rows []rowID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	rows = []rowID{about}
-	for len(rows) <= 100 {
-		if holder == about {
-			return refs, rows
+	seen := map[rowID]bool{}
+	var follow func(at rowID) bool
+	follow = func(at rowID) bool {
+		if at == about {
+			return true
 		}
-		if slices.Contains(rows, holder) {
-			return nil, nil
+		if seen[at] || len(seen) > 200 {
+			return false
 		}
-		rows = append(rows, holder)
-		next := rowID{table: -1}
-		for ref := range w.rows[holder] {
-			x := w.events[ref]
-			if i := slices.IndexFunc(x.needs, func(n need) bool { return n.holder && n.about == holder }); i >= 0 {
-				next = x.needs[i].row
+		seen[at] = true
+		rows = append(rows, at)
+		for ref := range w.rows[at] {
+			for _, n := range w.events[ref].needs {
+				if !n.holder || n.about != at {
+					continue
+				}
 				refs = append(refs, ref)
-				break
+				if follow(n.row) {
+					return true
+				}
+				refs = refs[:len(refs)-1]
 			}
 		}
-		if next.table < 0 {
-			return nil, nil
-		}
-		holder = next
+		rows = rows[:len(rows)-1]
+		return false
 	}
-	return nil, nil
+	rows = []rowID{about}
+	if !follow(holder) {
+		return nil, nil
+	}
+	return refs, rows
 }
 
 // together wakes events that wait for each other, to be tried in one

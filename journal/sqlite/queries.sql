@@ -118,7 +118,7 @@ WHERE (?1 = '' OR consumer = ?1) AND (?2 = '' OR state = ?2) AND (?3 = '' OR sou
   AND (?5 = 0 OR position = ?5) AND (?6 IS NULL OR idx = ?6)
 
 -- name: wake
-UPDATE entry SET next = 0, asked = asked + 1 WHERE position = ?1 AND idx = ?2 AND consumer = ?3 AND state = 'waiting'
+UPDATE entry SET next = 0, asked = asked + 1 WHERE position = ?1 AND idx = ?2 AND consumer = ?3
 
 -- name: drop
 DELETE FROM entry
