@@ -239,36 +239,47 @@ func orphans(t *testing.T, s *scenario, on engine) {
 	if err := w.taken(); err != nil {
 		t.Fatal(err)
 	}
-	waiting := func(want int) {
+	waiting := func(want int, within time.Duration) {
 		t.Helper()
-		entries, err := w.daemon.Journal().Entries(t.Context(), journal.Filter{State: journal.Waiting})
-		if err != nil {
-			t.Fatal(err)
-		}
-		on := map[string]int{}
-		for _, e := range entries {
-			on[e.On]++
-		}
-		if len(entries) != want || want > 0 && on["customer id=cus_7"] != 5 {
-			t.Errorf("%d wait, for cus_7 %d; not %d, and 5", len(entries), on["customer id=cus_7"], want)
+		began := time.Now()
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			entries, err := w.daemon.Journal().Entries(t.Context(), journal.Filter{State: journal.Waiting})
+			if err != nil {
+				t.Fatal(err)
+			}
+			on := map[string]int{}
+			for _, e := range entries {
+				on[e.On]++
+			}
+			if len(entries) == want && (want == 0 || on["customer id=cus_7"] == 5) {
+				return
+			}
+			if time.Since(began) > within {
+				t.Fatalf("%d wait, for cus_7 %d; not %d, and 5", len(entries), on["customer id=cus_7"], want)
+			}
+			<-tick.C
 		}
 	}
-	waiting(10_000)
+	waiting(10_000, 0)
 	// Others are not held up.
 	all2xx(t, fire(t, pay, []string{customer("cus_a"), invoice("in_a", "cus_a")}, 1), 5*time.Second)
 	becomes(t, w.url, `select count(*) from invoice where id = 'in_a'`, "1", 2*time.Second)
 	if err := errors.Join(w.stop(), w.start()); err != nil {
 		t.Fatal(err)
 	}
-	waiting(10_000)
+	waiting(10_000, 0)
 	bodies = nil
 	for i := range 2000 {
 		bodies = append(bodies, customer(fmt.Sprint("cus_", i)))
 	}
 	all2xx(t, fire(t, pay, bodies, 32), 5*time.Second)
+	came := time.Now()
 	becomes(t, w.url, `select count(*) from invoice`, "10001", 30*time.Second)
+	t.Logf("%v after their parents the children are there", time.Since(came))
 	if err := w.taken(); err != nil {
 		t.Fatal(err)
 	}
-	waiting(0)
+	waiting(0, 5*time.Second)
 }
