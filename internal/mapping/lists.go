@@ -92,7 +92,7 @@ func (v *evaluation) elements(m *Mapping, list traits.Lister, done func(changes 
 				wanted = v.wants(m)
 			}
 			if wanted {
-				changes = v.changes(m)
+				changes = v.changes(m, nil)
 			}
 		}
 		ok := len(v.out.Faults) == before

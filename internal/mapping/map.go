@@ -128,8 +128,8 @@ func (v *evaluation) mapping(m *Mapping, ahead string) bool {
 		return true
 	}
 	faults := len(v.out.Faults)
-	if changes := v.changes(m); len(v.out.Faults) == faults {
-		v.out.Changes = append(v.out.Changes, changes...)
+	if changes := v.changes(m, v.out.Changes); len(v.out.Faults) == faults {
+		v.out.Changes = changes
 	}
 	return true
 }
@@ -164,12 +164,12 @@ func (v *evaluation) fault(m *Mapping, column, format string, args ...any) {
 	v.out.Faults = append(v.out.Faults, Fault{Table: m.Table.Config.Text, Column: column, Reason: reason, Mapping: m.Config.Path})
 }
 
-// changes gives what the mapping says: one change, and if it is a delete what it
-// says of the lists of its row.
-func (v *evaluation) changes(m *Mapping) []*merge.Change {
+// changes appends what the mapping says: one change, and if it is a delete what
+// it says of the lists of its row.
+func (v *evaluation) changes(m *Mapping, all []*merge.Change) []*merge.Change {
 	faults, replaced := len(v.out.Faults), v.out.Replaced
 	c := v.change(m)
-	all := []*merge.Change{c}
+	all = append(all, c)
 	if c.Delete && len(m.Table.Emptied) > 0 && len(v.out.Faults) == faults {
 		all = append(all, v.empty(m, c)...)
 	}
