@@ -25,14 +25,14 @@ func sourceKeys() section[Source] {
 			{name: "verify", form: "a map, `bearer` or `none`", def: "the preset's", doc: "How requests are verified. Needed with `preset: http`.", read: readVerify},
 			{name: "url", form: "a URL", def: "none", doc: "The public URL of the source, for providers that sign it.",
 				read: func(v value, s *Source) { v.webURL(&s.URL) }},
-			{name: "format", form: "`json`, `form`", def: "`json`", doc: "How a body is read.",
+			{name: "format", form: "`json`, `form`", def: "`json`", doc: "How a body is read. In a form, brackets nest: `a[b]=1`, `a[]=1`, `a[0][b]=1`; JSON in a field is text, which `json(event.payload)` reads.",
 				read: func(v value, s *Source) {
 					if f, ok := v.one("json", "form"); ok {
 						s.Format = f
 					}
 				}},
-			{name: "split", form: "an expression", def: "the preset's; with `http` the body is one event", doc: "A list, whose elements are the events of a delivery.", read: expr(func(s *Source) **Expr { return &s.Split })},
-			{name: "id", form: "an expression, or a list of them", def: "the preset's; with `http` none", doc: "The event's identity. Of a list, all parts together; a part that is absent or null means none.",
+			{name: "split", form: "an expression", def: "the preset's; with `http` the body is one event", doc: "A list, whose elements are the events of a delivery: `body` where the body is a list.", read: expr(func(s *Source) **Expr { return &s.Split })},
+			{name: "id", form: "an expression, or a list of them", def: "the preset's; with `http` none", doc: "The event's identity. Of a list, all parts together; a part that is absent or null means none. Where it has none, its delivery can stand for it, so that at least a delivery that is mapped twice counts once: `coalesce(headers[\"x-delivery-id\"], position)`.",
 				read: func(v value, s *Source) { v.exprs(&s.ID) }},
 			{name: "type", form: "an expression", def: "the preset's; with `http` none", doc: "The event's type.", read: expr(func(s *Source) **Expr { return &s.Type })},
 			{name: "time", form: "an expression", def: "the preset's; with `http` none", doc: "When it happened.", read: expr(func(s *Source) **Expr { return &s.Time })},
