@@ -27,7 +27,7 @@ func everyRule(t *testing.T, e Engine) {
 			s := e.open(t, table)
 			var all []*merge.Change
 			var steps [][]*merge.Change
-			for h := range 300 * e.Rounds {
+			for h := range 150 * e.Rounds {
 				changes := rekey(mergetest.Changes(rnd, table.Table, 1+rnd.IntN(6)), h)
 				all = append(all, changes...)
 				for i, batch := range converge.Random(rnd, len(changes)) {
@@ -57,7 +57,7 @@ func concurrent(t *testing.T, e Engine) {
 			rnd, seed := newRand(t)
 			s := e.open(t, table)
 			var all []*merge.Change
-			for h := range 25 {
+			for h := range 12 * e.Rounds {
 				all = append(all, rekey(mergetest.Changes(rnd, table.Table, 10), h)...)
 			}
 			const writers = 8

@@ -34,13 +34,34 @@ type Engine struct {
 	// Refuses says which values, by their canonical text, the sink refuses with
 	// Reject, because they would not arrive as they are. Nil is none.
 	Refuses func(t merge.Type, text string) bool
+	// Faulty opens a sink as Open does whose transactions fail as fault says; it
+	// is asked when all of a transaction but its commit is done. Nil leaves out
+	// the test that needs it.
+	Faulty func(t testing.TB, tables []*sink.Table, fault func() Fault) sink.Sink
 }
+
+// Fault is where a transaction fails.
+type Fault uint8
+
+// Where it fails. Each time the sink is left with an error that says Retry.
+const (
+	NoFault Fault = iota
+	// BeforeCommit loses the transaction, AfterCommit the news that it is in.
+	BeforeCommit
+	AfterCommit
+)
 
 // Run runs the suite.
 func Run(t *testing.T, e Engine) {
 	e.Rounds = max(e.Rounds, 1)
 	t.Run("EveryRuleInEveryOrder", func(t *testing.T) { everyRule(t, e) })
 	t.Run("EveryRuleWithConcurrentWriters", func(t *testing.T) { concurrent(t, e) })
+	if e.Faulty != nil {
+		t.Run("EveryRuleWithFaults", func(t *testing.T) { faults(t, e) })
+	}
+	if !e.LocalOnly {
+		t.Run("ChainColumn", func(t *testing.T) { chainColumn(t, e) })
+	}
 	t.Run("AgainChangesNothing", func(t *testing.T) { again(t, e) })
 	t.Run("ExactValues", func(t *testing.T) { exactValues(t, e) })
 	t.Run("CompositeKeys", func(t *testing.T) { compositeKeys(t, e) })
@@ -55,6 +76,12 @@ func Run(t *testing.T, e Engine) {
 func (e Engine) open(t testing.TB, tables ...*sink.Table) sink.Sink {
 	t.Helper()
 	s := e.Open(t, tables)
+	bring(t, s, tables...)
+	return s
+}
+
+func bring(t testing.TB, s sink.Sink, tables ...*sink.Table) {
+	t.Helper()
 	statements, err := s.Plan(t.Context(), tables)
 	if err != nil {
 		t.Fatalf("plan: %v", err)
@@ -62,7 +89,6 @@ func (e Engine) open(t testing.TB, tables ...*sink.Table) sink.Sink {
 	if err := s.Execute(t.Context(), statements); err != nil {
 		t.Fatalf("execute: %v\n%v", err, statements)
 	}
-	return s
 }
 
 // variants are the tables on which every rule is tried, one of each shape that

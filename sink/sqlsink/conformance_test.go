@@ -9,16 +9,19 @@ import (
 	"github.com/hookfold/hookfold/sink/sqlsink"
 )
 
-func TestPostgres(t *testing.T) {
-	sinktest.Run(t, sinktest.Engine{Open: func(t testing.TB, tables []*sink.Table) sink.Sink {
-		return open(t, testdb.Schema(t), tables, sqlsink.Options{Connections: 8})
-	}})
-}
+func TestPostgres(t *testing.T) { sinktest.Run(t, suite(testdb.Schema)) }
 
-func TestSQLite(t *testing.T) {
-	sinktest.Run(t, sinktest.Engine{Open: func(t testing.TB, tables []*sink.Table) sink.Sink {
-		return open(t, testdb.SQLite(t), tables, sqlsink.Options{Connections: 8})
-	}})
+func TestSQLite(t *testing.T) { sinktest.Run(t, suite(testdb.SQLite)) }
+
+func suite(url func(testing.TB) string) sinktest.Engine {
+	plain := func(t testing.TB, tables []*sink.Table) sink.Sink {
+		return open(t, url(t), tables, sqlsink.Options{Connections: 8})
+	}
+	return sinktest.Engine{Open: plain, Faulty: func(t testing.TB, tables []*sink.Table, fault func() sinktest.Fault) sink.Sink {
+		s := plain(t, tables)
+		sqlsink.Cut(s, fault)
+		return s
+	}}
 }
 
 func open(t testing.TB, url string, tables []*sink.Table, opts sqlsink.Options) sink.Sink {

@@ -1,0 +1,45 @@
+package sqlsink
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hookfold/hookfold/sink"
+	"github.com/hookfold/hookfold/sink/sinktest"
+)
+
+var errCut = errors.New("the connection was cut")
+
+// Cut lets a sink's transactions fail as fault says, which is asked when all
+// statements of one have run.
+func Cut(s sink.Sink, fault func() sinktest.Fault) {
+	sql := s.(*sqlSink)
+	sql.engine = &cutEngine{sql.engine, fault}
+}
+
+type cutEngine struct {
+	engine
+	fault func() sinktest.Fault
+}
+
+func (e *cutEngine) transact(ctx context.Context, fn func(conn) error) error {
+	var at sinktest.Fault
+	err := e.engine.transact(ctx, func(c conn) error {
+		if err := fn(c); err != nil {
+			return err
+		}
+		if at = e.fault(); at == sinktest.BeforeCommit {
+			return errCut
+		}
+		return nil
+	})
+	if err == nil && at == sinktest.AfterCommit {
+		return errCut
+	}
+	return err
+}
+
+// alone runs its statement in a transaction: where it would fail is the same.
+func (e *cutEngine) alone(ctx context.Context, fn func(conn) error) error {
+	return e.transact(ctx, fn)
+}
