@@ -24,8 +24,7 @@ import (
 type Config struct {
 	// File is the name of the file as it was given.
 	File string
-	// Listen is the address for webhooks, Admin the one for health, metrics and
-	// the console.
+	// Listen is the address for webhooks, Admin the one for health and metrics.
 	Listen, Admin string
 	Journal       Journal
 	// Sources, Targets and Tables are in the order of the file.

@@ -16,6 +16,7 @@ var (
 	durationPart = regexp.MustCompile(`(\d+)(ms|s|m|h|d)`)
 	sizeForm     = regexp.MustCompile(`^(\d+) ?(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)$`)
 	schemeForm   = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*):`)
+	parameter    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.%-]*$`)
 	headerForm   = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$")
 )
 
@@ -188,7 +189,7 @@ func (v value) storeURL(now, later []string, to *Name) {
 	case scheme == "sqlite" && strings.Trim(rest, "/") == "":
 		v.fail("names no file: write sqlite:hookfold.db, or sqlite:/var/lib/hookfold/hookfold.db.")
 	case scheme != "sqlite" && !goodURL(n.Text):
-		v.fail("is not a URL, as in %s://user:password@host:5432/database. In a password, write @ as %%40, / as %%2F, : as %%3A and %% as %%25.", scheme)
+		v.fail("is not a URL, as in %s://user:password@host:5432/database. In a password, write @ as %%40, / as %%2F, : as %%3A, ? as %%3F, # as %%23 and %% as %%25.", scheme)
 	default:
 		*to = n
 	}
@@ -204,7 +205,23 @@ func schemes(beginnings ...[]string) []string {
 	return out
 }
 
+// goodURL tells whether the URL of a database is whole. A password that was not
+// escaped breaks it apart, often so that it still is a URL, whose host, path or
+// query then is a part of the password and would be named in messages. Such a
+// password leaves an @ behind its first /, ? or #, or a query that is none.
 func goodURL(s string) bool {
 	u, err := url.Parse(s)
-	return err == nil && u.Opaque == "" && (u.Host != "" || u.Query().Has("host"))
+	if err != nil || u.Opaque != "" || u.Host == "" && !u.Query().Has("host") {
+		return false
+	}
+	if u.Fragment != "" || strings.Contains(u.EscapedPath(), "@") {
+		return false
+	}
+	for _, pair := range strings.Split(u.RawQuery, "&") {
+		name, value, ok := strings.Cut(pair, "=")
+		if pair != "" && (!ok || !parameter.MatchString(name) || strings.ContainsAny(value, "@?#")) {
+			return false
+		}
+	}
+	return true
 }

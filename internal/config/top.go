@@ -42,7 +42,7 @@ func configKeys() section[Config] {
 				}},
 			{name: "listen", form: "host:port", def: "`" + defaultListen + "`", doc: "The address for webhooks, at `/in/{source}`.",
 				read: func(v value, c *Config) { v.address(&c.Listen) }},
-			{name: "admin", form: "host:port", def: "`" + defaultAdmin + "`", doc: "The address for health, metrics and the console. Keep it from the outside.",
+			{name: "admin", form: "host:port", def: "`" + defaultAdmin + "`", doc: "The address for health and metrics. Keep it from the outside: nobody is asked who they are.",
 				read: func(v value, c *Config) { v.address(&c.Admin) }},
 			{name: "journal", form: "a URL, or a map", def: "`" + defaultJournal + "`", doc: "Where deliveries are kept, from before they are answered.",
 				read: readJournal},
