@@ -9,6 +9,7 @@ import (
 
 	"github.com/hookfold/hookfold/internal/config"
 	"github.com/hookfold/hookfold/internal/mapping"
+	"github.com/hookfold/hookfold/sink"
 )
 
 const head = `version: 1
@@ -127,6 +128,30 @@ func TestSoundness(t *testing.T) {
 				t.Errorf("-want +got\n%s", d)
 			}
 		})
+	}
+}
+
+// TestF20Contested: a unique index makes its values depend on who comes first,
+// and check says so.
+func TestF20Contested(t *testing.T) {
+	p := compiled(t, head+"  user: {key: {tenant: text, id: text}, columns: {email: text, name: text}, events: [{from: shop, key: {tenant: event.t, id: event.id}, set: {\"*\": event}}]}\n")
+	r := Run(p)
+	r.Contested(p.Table("user"), &sink.Live{Uniques: []sink.Unique{
+		{Name: "user_pkey", Columns: []string{"tenant", "id"}}, {Name: "wider", Columns: []string{"id", "tenant", "name"}},
+		{Name: "email", Columns: []string{"tenant", "email"}}, {Name: "theirs", Columns: []string{"phone"}},
+	}})
+	const except = "; except contested values of email (unique index email): the row that comes first has one until it lets go of it, and another waits"
+	want := []string{
+		"user: order-free: every column is a join of what the events say" + except,
+		"user.email: order-free: the newest version wins: time" + except,
+		"user.name: order-free: the newest version wins: time",
+	}
+	var got []string
+	for _, v := range r.Verdicts {
+		got = append(got, v.String())
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want +got\n%s", d)
 	}
 }
 

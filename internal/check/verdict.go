@@ -10,6 +10,7 @@ import (
 	"github.com/hookfold/hookfold/internal/expr"
 	"github.com/hookfold/hookfold/internal/mapping"
 	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -55,6 +56,34 @@ func (c *checker) verdicts(t *mapping.Table, found []config.Problem) {
 	}
 	c.list = append(c.list, whole)
 	c.list = append(c.list, columns...)
+}
+
+// Contested adds to the verdicts of a table what only its live schema tells:
+// values that a unique index keeps apart belong to the row that comes first,
+// until that lets go of them.
+func (r *Report) Contested(t *mapping.Table, live *sink.Live) {
+	var key []string
+	for _, k := range t.Key {
+		key = append(key, k.Name)
+	}
+	isKey := func(name string) bool { return slices.Contains(key, name) }
+	for _, u := range live.Uniques {
+		var values []string
+		for _, name := range u.Columns {
+			if t.Column(name) >= 0 {
+				values = append(values, name)
+			}
+		}
+		if len(values) == 0 || !slices.ContainsFunc(key, func(k string) bool { return !slices.Contains(u.Columns, k) }) {
+			continue // with the whole key in it, it keeps nothing more apart
+		}
+		for i := range r.Verdicts {
+			v := &r.Verdicts[i]
+			if v.Table == t.Config.Text && (v.Column == "" || slices.Contains(values, v.Column)) && !isKey(v.Column) && v.OrderFree {
+				v.Because += fmt.Sprintf("; except contested values of %s (unique index %s): the row that comes first has one until it lets go of it, and another waits", and(values), u.Name)
+			}
+		}
+	}
 }
 
 func plural(n int, one, many string) string {

@@ -52,7 +52,7 @@ func (a *app) check() *cobra.Command {
 					out.Tests = runTests(plan, seed)
 				}
 				if live {
-					problems, err := connect(cmd.Context(), plan)
+					problems, err := connect(cmd.Context(), plan, report)
 					if err != nil {
 						return err
 					}

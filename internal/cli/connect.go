@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hookfold/hookfold/internal/check"
 	"github.com/hookfold/hookfold/internal/compile"
 	"github.com/hookfold/hookfold/internal/config"
 	"github.com/hookfold/hookfold/internal/mapping"
@@ -12,8 +13,9 @@ import (
 	"github.com/hookfold/hookfold/sink"
 )
 
-// connect compares the tables of a plan with the live databases.
-func connect(ctx context.Context, plan *mapping.Plan) (*config.Problems, error) {
+// connect compares the tables of a plan with the live databases, and adds to the
+// report what only these tell.
+func connect(ctx context.Context, plan *mapping.Plan, report *check.Report) (*config.Problems, error) {
 	list, err := targets(ctx, plan)
 	if err != nil {
 		return nil, err
@@ -26,6 +28,7 @@ func connect(ctx context.Context, plan *mapping.Plan) (*config.Problems, error) 
 			if err != nil {
 				return nil, fmt.Errorf("target %s: %w", target.config.Text, err)
 			}
+			report.Contested(t, have.Table)
 			for _, p := range compile.Problems(dialect(target.config), &t.Table, have, usageOf(plan, t)) {
 				severity := config.Error
 				if p.Warning {

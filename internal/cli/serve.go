@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hookfold/hookfold/internal/check"
 	"github.com/hookfold/hookfold/internal/config"
 	"github.com/hookfold/hookfold/internal/daemon"
 	"github.com/hookfold/hookfold/internal/mapping"
@@ -100,7 +101,7 @@ func (a *app) run(ctx context.Context, plan *mapping.Plan, log *slog.Logger) (er
 func look(ctx context.Context, plan *mapping.Plan, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	problems, err := connect(ctx, plan)
+	problems, err := connect(ctx, plan, &check.Report{})
 	if err != nil {
 		log.Warn("the live tables could not be looked at; deliveries are kept until they can be written", "error", err)
 		return
