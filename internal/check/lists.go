@@ -33,16 +33,29 @@ func (c *checker) elements(m *mapping.Mapping) {
 	}
 }
 
-// counters tells what an identity that is made of the delivery cannot do.
+// counters tells what the identity of a source cannot do for what is counted.
 func (c *checker) counters(m *mapping.Mapping) {
-	if !m.Counts() || !m.Source.IDByPosition {
+	if !m.Counts() {
 		return
 	}
 	for i, a := range m.Columns {
-		if rule := m.Table.Columns[i].Rule; a != nil && (rule == merge.Sum || rule == merge.Count) {
+		if rule := m.Table.Columns[i].Rule; a == nil || rule != merge.Sum && rule != merge.Count {
+			continue
+		}
+		if m.Source.IDReads&expr.Position != 0 {
 			c.add(config.Note, a.At.Pos, a.At.Path, "the id of %s reads position: an event whose identity that is counts again when its sender sends it again.", m.Source.Name)
 		}
+		if unsigned(m.Source) {
+			c.add(config.Note, a.At.Pos, a.At.Path, "the id of %s is read from what its signature does not cover: who has seen a delivery could send it again under another id. Prefer an id in the body.", m.Source.Name)
+		}
 	}
+}
+
+// unsigned tells whether the identity of a source's events comes from beside what
+// is signed.
+func unsigned(s *mapping.Source) bool {
+	v := s.Config.Verify
+	return v != nil && v.Kind == "hmac" && s.IDReads&(expr.Headers|expr.Query|expr.Path) != 0 && !strings.Contains(v.Signed, "{id}")
 }
 
 // deletes checks what a table says of deletes and complete lists.
@@ -83,7 +96,11 @@ func (c *checker) emptied(t *mapping.Table, e *mapping.Emptied) {
 		if !m.Deletes() || m.Broken() || slices.ContainsFunc(e.Child.Mappings, func(x *mapping.Mapping) bool { return x.Replaces != nil && sameEvents(m, x) }) {
 			continue
 		}
-		c.add(config.Warning, m.Delete.At.Pos, m.Delete.At.Path, "the rows of %s stay: %s. Let its mapping with replaces take these events too, with an empty list: each: 'type == \"…\" ? [] : …'.", child.Text, e.Why)
+		severity := config.Warning
+		if t.OnDelete == merge.DeleteRemove {
+			severity = config.Error // they would be left without their parent
+		}
+		c.add(severity, m.Delete.At.Pos, m.Delete.At.Path, "the rows of %s stay: %s. Let its mapping with replaces take these events too, with an empty list: each: 'type == \"…\" ? [] : …'.", child.Text, e.Why)
 	}
 }
 

@@ -115,7 +115,7 @@ tables:
 	want := []string{
 		"b id=1: ",
 		`dead a.s: "z" is not a rung of the ladder [x y]. Add it where it belongs, or say unknown: ignore.`,
-		"dead a.t: 4 characters into text(3)",
+		"dead a.t: 4 characters into text(3)", "ignored 1",
 		"b id=1: s=y", "dead a.t: no such field: event has no t",
 	}
 	if d := cmp.Diff(want, got); d != "" {

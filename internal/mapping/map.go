@@ -399,6 +399,7 @@ func (v *evaluation) cell(m *Mapping, i int, val ref.Val, bad int) (merge.Cell, 
 	}
 	if col.Rule == merge.Ladder && !value.IsNull() && !hasRung(col, value) {
 		if m.Table.ignores[i] {
+			v.out.Ignored++
 			return merge.Cell{}, nil
 		}
 		return merge.Cell{}, fmt.Errorf("%q is not a rung of the ladder %v. Add it where it belongs, or say unknown: ignore.", value.Text(), col.Rungs)

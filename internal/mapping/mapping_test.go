@@ -107,6 +107,9 @@ func lines(out Outcome) []string {
 	if out.Replaced > 0 {
 		list = append(list, fmt.Sprintf("replaced %d", out.Replaced))
 	}
+	if out.Ignored > 0 {
+		list = append(list, fmt.Sprintf("ignored %d", out.Ignored))
+	}
 	if !out.Wanted {
 		list = append(list, "not wanted")
 	}
@@ -247,7 +250,7 @@ func TestMap(t *testing.T) {
 		{"F21 an unknown rung", `{t: {key: {id: text}, columns: {a: {type: text, merge: {ladder: [x, y]}}}, events: [{from: shop, key: {id: event.u}, set: {a: event.a}}]}}`,
 			`{"u":"1","a":"z"}`, `dead t.a: "z" is not a rung of the ladder [x y]. Add it where it belongs, or say unknown: ignore.`},
 		{"F21 an unknown rung is ignored", `{t: {key: {id: text}, columns: {a: {type: text, merge: {ladder: [x, y], unknown: ignore}}}, events: [{from: shop, key: {id: event.u}, set: {a: event.a}}]}}`,
-			`{"u":"1","a":"z"}`, `t id=1: `},
+			`{"u":"1","a":"z"}`, `t id=1:  | ignored 1`},
 		{"unset says nothing", `{t: {key: {id: text}, columns: {a: {type: int, merge: max}}, events: [{from: shop, key: {id: event.u}, set: {a: 'type == "x" ? 1 : unset'}}]}}`,
 			`{"u":"1","type":"y"}`, `t id=1: `},
 		{"F26 an absent optional in row is NULL", `{t: {key: {id: text}, columns: {a: text}, events: [{from: shop, key: {id: event.u}, set: {a: "event.?a"}}]}}`,

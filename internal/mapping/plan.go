@@ -9,6 +9,7 @@ import (
 
 	"github.com/hookfold/hookfold/event"
 	"github.com/hookfold/hookfold/internal/config"
+	"github.com/hookfold/hookfold/internal/expr"
 	"github.com/hookfold/hookfold/merge"
 	"github.com/hookfold/hookfold/sink"
 	"github.com/hookfold/hookfold/source"
@@ -64,9 +65,9 @@ type Source struct {
 	// event.FirstReceived must be the first receipt of the event's identity
 	// before the event is mapped.
 	NeedsFirstReceipt bool
-	// IDByPosition says that the events' identity may be their place in the
-	// journal.
-	IDByPosition bool
+	// IDReads are the names that the config's expressions of the events'
+	// identity read.
+	IDReads expr.Names
 
 	when     *Expr
 	mappings map[string][]*Mapping // by target, in the order of the tables
@@ -140,8 +141,9 @@ type Outcome struct {
 	// not, the event is skipped and counted.
 	Wanted bool
 	// Replaced counts texts in which NUL or text that is not UTF-8 was
-	// replaced.
-	Replaced int
+	// replaced, and Ignored the rungs that no ladder knows and that unknown:
+	// ignore has passed over.
+	Replaced, Ignored int
 }
 
 // Fault is a change that cannot be made.

@@ -43,7 +43,7 @@ func (c *compiler) source(cfg *config.Source) {
 	for _, x := range cfg.ID {
 		if e := c.compile(nil, x, expr.ForID); e != nil {
 			id = append(id, e)
-			s.IDByPosition = s.IDByPosition || e.Reads&expr.Position != 0
+			s.IDReads |= e.Reads
 		}
 	}
 	if len(id) > 0 {
