@@ -221,7 +221,7 @@ func (l *loader) crossSample(c *Config, d *Delivery) {
 	preset, _, _ := strings.Cut(d.Sample, "/")
 	var used []string
 	for _, s := range c.Sources {
-		if s.Preset.Text == "" {
+		if s.Preset.Text == "" || l.reportedAt(s.Preset.Path) {
 			return // there is a problem with it, and it may be the one
 		}
 		used = append(used, s.Preset.Text)
