@@ -38,6 +38,9 @@ func (h *hasura) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error)
 		if !errors.As(err, &f) || ctx.Err() != nil {
 			return nil, public(err)
 		}
+		if f.Why == sink.NeedsParent {
+			h.nameParent(f, states)
+		}
 		switch {
 		case f.large && len(b.Groups) > 0 && h.shrink(f.size):
 			continue
@@ -62,6 +65,24 @@ func (h *hasura) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error)
 			f.Message = fmt.Sprintf("a row makes a request of %d bytes, which is larger than what Hasura, or a proxy before it, takes. Raise that limit", f.size)
 		}
 		return nil, f.sinkError
+	}
+}
+
+// nameParent has an error about a foreign key name the table of the config whose
+// row is missing, if the catalog tells it.
+func (h *hasura) nameParent(f *fault, states []*tableState) {
+	for _, st := range states {
+		for _, ref := range st.live.References {
+			if ref.Name != f.On {
+				continue
+			}
+			for _, t := range h.config {
+				if t.Name == ref.To || "public."+t.Name == ref.To {
+					f.On = t.Table.Name
+					return
+				}
+			}
+		}
 	}
 }
 

@@ -90,7 +90,7 @@ func (h *hasura) lookIn(ctx context.Context, name string) (*catalogTable, bool, 
 	for i, s := range parts {
 		parts[i] = `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
 	}
-	value, known, err := h.runSQL(ctx, strings.Replace(catalog, "{table}", compile.Literal(strings.Join(parts, ".")), 1), true)
+	value, known, err := h.runSQL(ctx, strings.ReplaceAll(catalog, "{table}", compile.Literal(strings.Join(parts, "."))), true)
 	t := &catalogTable{}
 	if err != nil || !known || value == "" {
 		return t, known, err

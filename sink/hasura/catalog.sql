@@ -60,6 +60,18 @@ select json_build_object(
             from pg_catalog.unnest(k.conkey) with ordinality as u (n, at)
             join pg_catalog.pg_attribute a on a.attrelid = it.oid and a.attnum = u.n)) order by k.contype, k.conname)
         from pg_catalog.pg_constraint k
-        where k.conrelid = it.oid and k.contype in ('p', 'u') and not k.condeferrable)
+        where k.conrelid = it.oid and k.contype in ('p', 'u') and not k.condeferrable),
+    'References', (select json_agg(json_build_object('Name', k.conname, 'Table', {table}, 'To', tn.nspname || '.' || tc.relname, 'Columns', (
+            select json_agg(a.attname order by u.at)
+            from pg_catalog.unnest(k.conkey) with ordinality as u (n, at)
+            join pg_catalog.pg_attribute a on a.attrelid = it.oid and a.attnum = u.n), 'ToColumns', (
+            select json_agg(a.attname order by u.at)
+            from pg_catalog.unnest(k.confkey) with ordinality as u (n, at)
+            join pg_catalog.pg_attribute a on a.attrelid = k.confrelid and a.attnum = u.n),
+            'CascadesUpdate', k.confupdtype = 'c') order by k.conname)
+        from pg_catalog.pg_constraint k
+        join pg_catalog.pg_class tc on tc.oid = k.confrelid
+        join pg_catalog.pg_namespace tn on tn.oid = tc.relnamespace
+        where k.conrelid = it.oid and k.contype = 'f')
 )::text
 from it

@@ -122,7 +122,7 @@ func Open(ctx context.Context, endpoint string, tables []*sink.Table, opts Optio
 			}
 		}
 	}
-	return &hasura{client: newClient(u, opts), opts: opts, tables: map[tableKey]*tableState{}, largest: opts.MaxRequestBytes}, nil
+	return &hasura{client: newClient(u, opts), opts: opts, config: tables, tables: map[tableKey]*tableState{}, largest: opts.MaxRequestBytes}, nil
 }
 
 var graphQLName = regexp.MustCompile(`^[_A-Za-z][_0-9A-Za-z]*$`)
@@ -173,7 +173,8 @@ type tableKey struct {
 
 type hasura struct {
 	*client
-	opts Options
+	opts   Options
+	config []*sink.Table
 
 	mu      sync.Mutex
 	tables  map[tableKey]*tableState
@@ -187,7 +188,7 @@ func (h *hasura) limit() int {
 	return h.largest
 }
 
-// refuse remembers that a request was too large.
+// tooLarge remembers that a request was too large.
 func (h *hasura) tooLarge(size int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -82,8 +82,10 @@ func (c *client) judge(e answerError, pause time.Duration) *fault {
 		f.On = name
 		switch {
 		case strings.HasPrefix(e.Message, "Uniqueness violation."):
+			f.Why = sink.UniqueValue
 			f.Message = fmt.Sprintf("table %s: unique %s: another row has the value", table, name)
 		case strings.HasPrefix(e.Message, "Foreign key violation."):
+			f.Why = sink.NeedsParent
 			f.Message = fmt.Sprintf("table %s: foreign key %s: the row that it names is not there yet", table, name)
 		case strings.HasPrefix(e.Message, "Exclusion violation."):
 			f.Message = fmt.Sprintf("table %s: exclusion %s: another row is in the way", table, name)
@@ -93,7 +95,7 @@ func (c *client) judge(e answerError, pause time.Duration) *fault {
 				column = m[1]
 				f.On = table + "." + column
 			}
-			f.lacks = true
+			f.Why, f.lacks = sink.NotNull, true
 			f.Message = fmt.Sprintf("table %s: there is no such row yet, and a new one needs a value for %s (NOT NULL)", table, column)
 		default:
 			f.Action = sink.Reject

@@ -45,42 +45,35 @@ func (a *applier) occupied(st *tableState, inserts, guests []*merge.Row) error {
 	if err := records.write(guestParts, nil, false); err != nil {
 		return err
 	}
-	if all := append(slices.Clone(parts), guestParts...); len(all) > 0 {
-		if err := a.flush(); err != nil {
-			return err
-		}
-		if err := w.show(st.records, keysOf(all, rowKey), own, careful); err != nil {
-			return err
-		}
+	all := append(slices.Clone(parts), guestParts...)
+	if len(all) == 0 {
+		return w.write(own, guestOwn, careful)
 	}
-	return w.write(own, guestOwn, careful)
+	if err := a.flush(); err != nil {
+		return err
+	}
+	// What belongs to the rows themselves goes with what is shown first.
+	return w.show(st.records, keysOf(all, rowKey), own, careful, func() error { return w.write(own, guestOwn, careful) })
 }
 
-// show makes the rows of keys show the newest of their records.
-func (w *writer) show(records *relation, keys []merge.Key, own []*merge.Row, careful bool) error {
+// show makes the rows of keys show the newest of their records. It calls with
+// once, to add to the mutation that shows them.
+func (w *writer) show(records *relation, keys []merge.Key, own []*merge.Row, careful bool, with func() error) error {
 	mine := map[merge.Key]*merge.Row{}
 	for _, r := range own {
 		mine[r.Key] = r
 	}
-	sent := map[merge.Key]*merge.Row{}
+	w.shows = map[merge.Key]*merge.Row{} // what was written last
 	for round := range maxRounds {
-		newest, err := w.newest(records, keys)
+		newest, rows, err := w.newest(records, keys)
 		if err != nil {
 			return err
-		}
-		shown, err := w.lookUp(w.ctx, w.r, keys, columnNames(w.r.readColumns()))
-		if err != nil {
-			return err
-		}
-		rows := map[merge.Key]*merge.Row{}
-		for _, x := range shown {
-			r := w.r.row(w.r.readColumns(), x)
-			rows[r.Key] = r
 		}
 		keys = slices.DeleteFunc(keys, func(k merge.Key) bool {
-			return newest[k] == nil || rows[k] != nil && w.r.agrees(rows[k], newest[k]) || sent[k] != nil && w.r.agrees(sent[k], newest[k])
+			rec, row, last := newest[k], rows[k], w.shows[k]
+			return rec == nil || row != nil && w.r.agrees(row, rec) || last != nil && w.r.agrees(last, rec)
 		})
-		if len(keys) == 0 {
+		if round > 0 && len(keys) == 0 {
 			return nil
 		}
 		if round > 0 {
@@ -89,10 +82,15 @@ func (w *writer) show(records *relation, keys []merge.Key, own []*merge.Row, car
 			}
 		}
 		for _, k := range keys {
-			sent[k] = newest[k]
+			w.shows[k] = newest[k]
 		}
 		if err := w.project(keys, newest, rows, mine, careful); err != nil {
 			return err
+		}
+		if round == 0 {
+			if err := with(); err != nil || len(keys) == 0 {
+				return err
+			}
 		}
 		if err := w.flush(); err != nil {
 			return err
@@ -101,21 +99,30 @@ func (w *writer) show(records *relation, keys []merge.Key, own []*merge.Row, car
 	return operator("table %s: other writers were in the way %d times", w.r.name, maxRounds)
 }
 
-// newest reads the records of keys and takes the newest of each.
-func (w *writer) newest(records *relation, keys []merge.Key) (map[merge.Key]*merge.Row, error) {
-	columns := records.readColumns()
-	found, err := w.lookUp(w.ctx, records, keys, columnNames(columns))
-	if err != nil {
-		return nil, err
-	}
-	newest := map[merge.Key]*merge.Row{}
-	for _, x := range found {
-		r := records.row(columns, x)
-		if n := newest[r.Key]; n == nil || merge.Newer(r.Occupant, n.Occupant, nil) {
-			newest[r.Key] = r
+// newest reads the records of keys and takes the newest of each, and reads what
+// their rows show.
+func (w *writer) newest(records *relation, keys []merge.Key) (newest, rows map[merge.Key]*merge.Row, err error) {
+	newest, rows = map[merge.Key]*merge.Row{}, map[merge.Key]*merge.Row{}
+	of, shown := records.readColumns(), w.r.readColumns()
+	for chunk := range slices.Chunk(keys, keysPerQuery) {
+		found, err := w.selectRows(w.ctx,
+			selection{records, records.among(chunk), columnNames(of), ""},
+			selection{w.r, w.r.among(chunk), columnNames(shown), ""})
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, x := range found[0] {
+			r := records.row(of, x)
+			if n := newest[r.Key]; n == nil || merge.Newer(r.Occupant, n.Occupant, nil) {
+				newest[r.Key] = r
+			}
+		}
+		for _, x := range found[1] {
+			r := w.r.row(shown, x)
+			rows[r.Key] = r
 		}
 	}
-	return newest, nil
+	return newest, rows, nil
 }
 
 // agrees tells whether a row shows a record.

@@ -22,11 +22,11 @@ const (
 func (h *hasura) lookUp(ctx context.Context, r *relation, keys []merge.Key, columns string) ([]answerRow, error) {
 	var out []answerRow
 	for chunk := range slices.Chunk(keys, keysPerQuery) {
-		rows, err := h.selectRows(ctx, r, r.among(chunk), columns, "")
+		rows, err := h.selectRows(ctx, selection{r, r.among(chunk), columns, ""})
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, rows...)
+		out = append(out, rows[0]...)
 	}
 	return out, nil
 }
@@ -51,18 +51,38 @@ func (r *relation) among(keys []merge.Key) exp {
 	return anyOf(list...)
 }
 
-func (h *hasura) selectRows(ctx context.Context, r *relation, where exp, columns, more string) ([]answerRow, error) {
-	query := fmt.Sprintf("query($w:%s_bool_exp!){r:%[1]s(where:$w%s){%s}}", r.root, more, columns)
-	vars := append(append([]byte(`{"w":`), where...), '}')
-	data, err := h.graphql(ctx, query, vars)
+// selection is one root field of a query.
+type selection struct {
+	r       *relation
+	where   exp
+	columns string
+	more    string // further arguments
+}
+
+// selectRows runs selections in one request; each sees the database at a moment
+// of its own.
+func (h *hasura) selectRows(ctx context.Context, list ...selection) ([][]answerRow, error) {
+	var heads, fields []string
+	vars := []byte{'{'}
+	for i, s := range list {
+		heads = append(heads, fmt.Sprintf("$w%d:%s_bool_exp!", i, s.r.root))
+		fields = append(fields, fmt.Sprintf("r%[1]d:%[2]s(where:$w%[1]d%[3]s){%[4]s}", i, s.r.root, s.more, s.columns))
+		if i > 0 {
+			vars = append(vars, ',')
+		}
+		vars = append(append(vars, fmt.Sprintf(`"w%d":`, i)...), s.where...)
+	}
+	data, err := h.graphql(ctx, "query("+strings.Join(heads, " ")+"){"+strings.Join(fields, " ")+"}", append(vars, '}'))
 	if err != nil {
 		return nil, err
 	}
-	var rows []answerRow
-	if err := json.Unmarshal(data["r"], &rows); err != nil {
-		return nil, operator("Hasura's answer to a query is not as expected: %v", err)
+	out := make([][]answerRow, len(list))
+	for i := range list {
+		if err := json.Unmarshal(data[fmt.Sprint("r", i)], &out[i]); err != nil {
+			return nil, operator("Hasura's answer to a query is not as expected: %v", err)
+		}
 	}
-	return rows, nil
+	return out, nil
 }
 
 // readColumns are the columns of a table's rows as they are read.
@@ -126,6 +146,29 @@ func (r *relation) row(columns []*column, from answerRow) *merge.Row {
 	return out
 }
 
+// Known is sink.Knower's: tables that remember deletes are refused, so it is the
+// rows that are there.
+func (h *hasura) Known(ctx context.Context, t *sink.Table, keys []merge.Key) ([]bool, error) {
+	st, err := h.state(ctx, t)
+	if err != nil {
+		return nil, public(err)
+	}
+	rows, err := h.lookUp(ctx, st.own, slices.Compact(slices.Sorted(slices.Values(keys))), st.own.keyNames())
+	if err != nil {
+		return nil, public(err)
+	}
+	there := map[merge.Key]bool{}
+	for _, x := range rows {
+		k, _ := st.own.keyOf(x)
+		there[k] = true
+	}
+	out := make([]bool, len(keys))
+	for i, k := range keys {
+		out[i] = there[k]
+	}
+	return out, nil
+}
+
 // Read is sink.Sink's. A stored value that is not of the column's type comes as
 // the text that it is.
 func (h *hasura) Read(ctx context.Context, t *sink.Table, keys []merge.Key) ([]*merge.Row, error) {
@@ -154,10 +197,11 @@ func (h *hasura) Read(ctx context.Context, t *sink.Table, keys []merge.Key) ([]*
 	where := exp("{}")
 	order := st.own.order()
 	for {
-		rows, err := h.selectRows(ctx, st.own, where, columnNames(columns), fmt.Sprintf(" order_by:[%s] limit:%d", order, rowsPerQuery))
+		found, err := h.selectRows(ctx, selection{st.own, where, columnNames(columns), fmt.Sprintf(" order_by:[%s] limit:%d", order, rowsPerQuery)})
 		if err != nil {
 			return nil, public(err)
 		}
+		rows := found[0]
 		if len(rows) == 0 { // the role may see fewer rows at once than were asked for
 			break
 		}

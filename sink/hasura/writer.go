@@ -10,6 +10,9 @@ import (
 type writer struct {
 	*applier
 	r *relation
+	// shows are the records that rows show besides what is their own, by key: a
+	// new row needs them too.
+	shows map[merge.Key]*merge.Row
 }
 
 // part is a row to be written.
@@ -164,7 +167,7 @@ func (w *writer) put(parts []*part) error {
 		if p.update {
 			continue
 		}
-		o := w.r.object(p.row, p.joined, nil)
+		o := w.r.object(p.row, p.joined, w.shows[p.row.Key])
 		// The guards hold the values once more.
 		if len(chunk) > 0 && (len(chunk) == maxRows || size+3*len(o) > w.limit()) {
 			if err := send(); err != nil {

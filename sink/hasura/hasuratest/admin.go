@@ -2,10 +2,11 @@ package hasuratest
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
-// admin answers run_sql, pg_track_table and reload_metadata. Unlike GraphQL's,
+// admin answers run_sql, pg_track_table, pg_untrack_table and reload_metadata. Unlike GraphQL's,
 // its errors have an HTTP status.
 func (s *Server) admin(w http.ResponseWriter, r *http.Request) {
 	fail := func(status int, f *failure) {
@@ -51,12 +52,27 @@ func (s *Server) admin(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		answer(w, http.StatusOK, result)
+	case !query && in.Type == "pg_untrack_table":
+		s.mu.Lock()
+		delete(s.tracked, in.Args.Table.Schema+"."+in.Args.Table.Name)
+		s.views = map[string]*view{}
+		s.mu.Unlock()
+		answer(w, http.StatusOK, map[string]any{"message": "success"})
 	case !query && in.Type == "pg_track_table":
 		t := in.Args.Table
 		if t.Schema == "" {
 			t.Schema = "public"
 		}
 		name := t.Schema + "." + t.Name
+		if !slices.Contains(s.opts.Schemas, t.Schema) {
+			s.mu.Lock()
+			s.opts.Schemas = append(s.opts.Schemas, t.Schema)
+			s.mu.Unlock()
+			if err := s.reload(r.Context()); err != nil {
+				fail(http.StatusInternalServerError, failf("$", "unexpected", "%v", err))
+				return
+			}
+		}
 		s.mu.Lock()
 		exists, tracked := s.tables[name] != nil, s.tracked[name]
 		if exists {

@@ -17,6 +17,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -169,7 +170,10 @@ func (s *Server) reload(ctx context.Context) error {
 		return err
 	}
 	defer c.Release()
-	tables, dflt, err := load(ctx, c.Conn(), s.opts.Schemas)
+	s.mu.Lock()
+	schemas := slices.Clone(s.opts.Schemas)
+	s.mu.Unlock()
+	tables, dflt, err := load(ctx, c.Conn(), schemas)
 	if err != nil {
 		return err
 	}
