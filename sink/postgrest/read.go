@@ -1,0 +1,220 @@
+package postgrest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/hookfold/hookfold/internal/compile"
+	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
+)
+
+const (
+	pageRows  = 1000 // which is also the most that Supabase gives
+	keysBytes = 4000 // of keys in one URL
+)
+
+// Read is sink.Sink's. All rows are read page by page, so what is written
+// meanwhile may be seen or not. A stored value that is not of the column's type
+// comes as the text that it is.
+func (s *rest) Read(ctx context.Context, t *sink.Table, keys []merge.Key) ([]*merge.Row, error) {
+	have, err := s.look(ctx, []*sink.Table{t})
+	if err != nil {
+		return nil, asError(err)
+	}
+	r, err := s.reader(t, have.live(t.Name))
+	if err != nil {
+		return nil, operator("%w", err)
+	}
+	if keys == nil {
+		return sorted(r.all(ctx))
+	}
+	byKey, err := r.keys(ctx, keys)
+	if err != nil {
+		return nil, asError(located(err, t))
+	}
+	out := make([]*merge.Row, len(keys))
+	for i, k := range keys {
+		out[i] = byKey[k]
+	}
+	return out, nil
+}
+
+func sorted(rows []*merge.Row, err error) ([]*merge.Row, error) {
+	if err != nil {
+		return nil, asError(err)
+	}
+	slices.SortFunc(rows, func(a, b *merge.Row) int { return strings.Compare(string(a.Key), string(b.Key)) })
+	return rows, nil
+}
+
+// Known is sink.Knower's.
+func (s *rest) Known(ctx context.Context, t *sink.Table, keys []merge.Key) ([]bool, error) {
+	rows, err := s.Read(ctx, t, keys)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]bool, len(rows))
+	for i, r := range rows {
+		out[i] = r != nil
+	}
+	return out, nil
+}
+
+// reader reads rows of one table.
+type reader struct {
+	s      *rest
+	t      *sink.Table
+	live   *sink.Live
+	fields []compile.Param
+}
+
+func (s *rest) reader(t *sink.Table, live *sink.Live) (*reader, error) {
+	how, err := compile.Read(compile.Postgres, t, live)
+	if err != nil {
+		return nil, err
+	}
+	return &reader{s: s, t: t, live: live, fields: how.Fields}, nil
+}
+
+func (r *reader) get(ctx context.Context, filters ...filter) ([]*merge.Row, error) {
+	var columns []string
+	for _, f := range r.fields {
+		column := columnIn(f.Name)
+		if isJSON(r.live.Column(f.Name)) { // the JSON value null is not NULL
+			column += "::text"
+		}
+		columns = append(columns, column)
+	}
+	schema, name := r.s.address(r.t)
+	query := append([]filter{{"select", strings.Join(columns, ",")}}, filters...)
+	res, err := r.s.do(ctx, request{method: http.MethodGet, path: name, profile: schema, query: query, prefer: "timezone=UTC"})
+	if err != nil {
+		return nil, err
+	}
+	var list []map[string]json.RawMessage
+	if err := json.Unmarshal(res.body, &list); err != nil {
+		return nil, &fault{judged: operator("the REST API answered rows in a way that is not known: %w", err)}
+	}
+	var out []*merge.Row
+	for _, x := range list {
+		out = append(out, r.row(x))
+	}
+	return out, nil
+}
+
+// keys reads rows by key.
+func (r *reader) keys(ctx context.Context, keys []merge.Key) (map[merge.Key]*merge.Row, error) {
+	out := map[merge.Key]*merge.Row{}
+	for len(keys) > 0 {
+		n, size := 0, 0
+		for n < len(keys) && n < pageRows/2 && (n == 0 || size+len(escape(string(keys[n]))) < keysBytes) {
+			size += len(escape(string(keys[n]))) + 6*len(r.t.Key)
+			n++
+		}
+		rows, err := r.get(ctx, keysFilter(r.t, keys[:n]))
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range rows {
+			out[x.Key] = x
+		}
+		keys = keys[n:]
+	}
+	return out, nil
+}
+
+// all reads every row, a page at a time, each from behind the last key of the one
+// before, as the database orders keys.
+func (r *reader) all(ctx context.Context) ([]*merge.Row, error) {
+	var order []string
+	for _, k := range r.t.Key {
+		order = append(order, columnIn(k.Name)+".asc")
+	}
+	page := []filter{{"order", strings.Join(order, ",")}, {"limit", fmt.Sprint(pageRows)}}
+	var out []*merge.Row
+	for {
+		filters := page
+		if len(out) > 0 {
+			filters = append([]filter{after(r.t, out[len(out)-1].Key)}, page...)
+		}
+		rows, err := r.get(ctx, filters...)
+		if err != nil {
+			return nil, located(err, r.t)
+		}
+		if len(rows) == 0 {
+			return out, nil
+		}
+		out = append(out, rows...)
+	}
+}
+
+// row makes a row of an object.
+func (r *reader) row(x map[string]json.RawMessage) *merge.Row {
+	t := r.t
+	out := &merge.Row{Cells: make([]merge.Cell, len(t.Columns)), Scopes: make([]merge.Version, len(t.Scopes())), Written: true}
+	var key []string
+	var since, id string
+	for _, p := range r.fields {
+		text, ok := textOf(x[p.Name])
+		switch p.Kind {
+		case compile.KeyParam:
+			key = append(key, valueOf(p.Type, text, ok).Text())
+		case compile.CellParam:
+			out.Cells[p.Index] = merge.Cell{Value: valueOf(p.Type, text, ok), Set: ok, Version: out.Cells[p.Index].Version}
+		case compile.ScopeParam:
+			out.Scopes[p.Index] = merge.Version(text)
+		case compile.FirstParam:
+			out.Cells[p.Index].Version = merge.Version(text)
+		case compile.SinceParam:
+			since = text
+		case compile.IDParam:
+			id = text
+		}
+	}
+	out.Key = merge.NewKey(key...)
+	if id != "" {
+		out.Occupant = &merge.Occupant{ID: id, Since: merge.Component(since)}
+	}
+	for i, name := range t.Scopes() {
+		if !t.Occupied || name != merge.KeyScope {
+			out.Seen = max(out.Seen, out.Scopes[i])
+		}
+	}
+	for i := range out.Cells {
+		if s := t.ScopeOf(i); s >= 0 && out.Scopes[s] != "" || out.Cells[i].Version != "" {
+			out.Cells[i].Set = true
+		}
+	}
+	return out
+}
+
+// textOf gives a value of an answer as text, false if it is NULL.
+func textOf(raw json.RawMessage) (string, bool) {
+	s := string(raw)
+	if s == "" || s == "null" {
+		return "", false
+	}
+	if s[0] != '"' {
+		return s, true
+	}
+	var text string
+	json.Unmarshal(raw, &text) // it was read once already
+	return text, true
+}
+
+func valueOf(t merge.Type, s string, ok bool) merge.Value {
+	if !ok {
+		return merge.NullValue
+	}
+	t.Length, t.Precision = 0, 0
+	v, err := merge.ParseValue(t, s)
+	if err != nil {
+		v, _ = merge.ParseValue(merge.Type{Kind: merge.Text}, s)
+	}
+	return v
+}
