@@ -69,6 +69,7 @@ func Run(p *mapping.Plan) *Report {
 			}
 			c.versioned(m)
 			c.stable(m)
+			c.rescheduled(m)
 			c.elements(m)
 			c.counters(m)
 		}
@@ -99,7 +100,14 @@ func (c *checker) add(s config.Severity, pos config.Pos, path, format string, ar
 // types refuses event types that the preset never sends.
 func (c *checker) types(m *mapping.Mapping) {
 	s := m.Source
-	if s.Preset == nil || s.Preset.Types == nil || s.Config.Type != nil {
+	if s.Preset == nil || s.Config.Type != nil {
+		return
+	}
+	if s.Preset.Name == "http" && len(m.Config.Types) > 0 && !m.Takes("") {
+		n := m.Config.Types[0]
+		c.add(config.Error, n.Pos, n.Path, "events of %s have no type, so that none is taken. Say which it is, as in sources.%s: {type: event.type}, or leave type: out here.", s.Name, s.Name)
+	}
+	if s.Preset.Types == nil {
 		return
 	}
 	for _, n := range m.Config.Types {
@@ -144,6 +152,9 @@ func (c *checker) used(t *mapping.Table) {
 			c.add(config.Warning, t.Config.Pos, t.Config.Path, "has no events, so nothing is ever written to it.")
 		}
 		return
+	}
+	if len(t.Mappings) < len(t.Config.Events) {
+		return // what the others set is not known
 	}
 	for i, col := range t.Table.Table.Columns {
 		if col.Rule == merge.Touch || col.Rule == merge.Chain || col.Rule == merge.Flag {

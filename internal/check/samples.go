@@ -217,7 +217,11 @@ func (c *checker) try(m *mapping.Mapping, samples []mapping.Sampled, lacking map
 	for _, name := range slices.Sorted(maps.Keys(failures)) {
 		f := failures[name]
 		pos, path := placeOf(m, f.column)
-		c.add(config.Warning, pos, path, "%s would be dead (%d of %d samples that this mapping takes): %s", f.sample, f.count, wanted, f.reason)
+		severity := config.Warning
+		if f.count == wanted && certain(m, f.column) {
+			severity = config.Error
+		}
+		c.add(severity, pos, path, "%s would be dead (%d of %d samples that this mapping takes): %s", f.sample, f.count, wanted, f.reason)
 	}
 }
 
@@ -238,11 +242,39 @@ func known(reason string, lacking map[string]bool) bool {
 	return false
 }
 
+// certain tells whether what all samples are dead of is so for every event: the
+// column's expression reads nothing that the preset's user defines.
+func certain(m *mapping.Mapping, column string) bool {
+	if slices.Contains(partial, m.Source.Preset.Name) {
+		return false
+	}
+	e := exprOf(m, column)
+	return e != nil && !slices.ContainsFunc(e.Paths, func(p *expr.PathRef) bool { return isOwn(m, p) })
+}
+
+// exprOf returns the expression of a column or a part of the key, or nil.
+func exprOf(m *mapping.Mapping, column string) *mapping.Expr {
+	for i, a := range m.Columns {
+		if a != nil && !a.Rest && m.Table.Columns[i].Name == column {
+			return a.Expr
+		}
+	}
+	for i, k := range m.Table.Key {
+		if k.Name == column {
+			return m.Key[i]
+		}
+	}
+	return nil
+}
+
 func placeOf(m *mapping.Mapping, column string) (config.Pos, string) {
 	for i, a := range m.Columns {
 		if a != nil && a.Expr != nil && m.Table.Table.Table.Columns[i].Name == column {
 			return a.Expr.At.Pos, a.Expr.At.Path
 		}
+	}
+	if e := exprOf(m, column); e != nil {
+		return e.At.Pos, e.At.Path
 	}
 	return m.Config.Pos, m.Config.Path
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/hookfold/hookfold/internal/config"
 	"github.com/hookfold/hookfold/internal/mapping"
@@ -116,4 +117,20 @@ func kindName(k merge.ComponentKind) string {
 		return "a number"
 	}
 	return fmt.Sprintf("of kind %q", byte(k))
+}
+
+// rescheduled warns of rows of calendly that a late cancel could take from the
+// invitee who holds them.
+func (c *checker) rescheduled(m *mapping.Mapping) {
+	if m.Source.Preset.Name != "calendly" || m.Table.Occupied || !m.Takes("invitee.canceled") || !feedsColumn(m) {
+		return
+	}
+	for _, e := range m.Key {
+		for _, p := range e.Paths {
+			if name := p.String(); name == "event.payload.uri" || strings.HasPrefix(name, "event.payload.scheduled_event.") {
+				return // a row for each invitee or meeting
+			}
+		}
+	}
+	c.add(config.Warning, m.Config.Pos, m.Config.Path, "calendly reschedules by canceling one invitee and creating another, in any order, and both are events of this row: a late cancel of the former would take it from the new one. Say occupant: {id: event.payload.uri, since: event.payload.created_at}.")
 }

@@ -191,6 +191,24 @@ tables:
 	}
 }
 
+// TestNoType: an event without the type that mappings go by is not dropped
+// without a word.
+func TestNoType(t *testing.T) {
+	const table = `
+tables: {a: {key: {id: text}, columns: {}, events: [{from: shop, type: a, key: {id: event.id}}]}}
+`
+	p := compiled(t, head+table)
+	got := mapped(t, p, `{"id":1}`, `[1,2]`, `"x"`, `{"id":1,"type":"b"}`)
+	dead := "dead .: it has no type (event.type), and only by its type could a mapping take it. If some events have none, write a ? before the step that may be missing, as in event.?type."
+	if d := cmp.Diff([]string{dead, dead, dead, "not wanted"}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	p = compiled(t, strings.Replace(head, "type: event.type", `type: "event.?type"`, 1)+table)
+	if d := cmp.Diff([]string{"not wanted"}, mapped(t, p, `{"id":1}`)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 // TestArrayBodies: a body that is a list is one event, unless split says that it
 // is a list of them.
 func TestArrayBodies(t *testing.T) {

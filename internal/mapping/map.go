@@ -3,6 +3,7 @@ package mapping
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"cel.dev/cel-go/common/types"
@@ -80,9 +81,22 @@ func (p *Plan) Map(e *event.Event, target string) Outcome {
 			counting++
 		}
 	}
+	if reason := s.untyped(e, target); reason != "" {
+		out.Wanted, out.Faults = true, []Fault{{Reason: reason}}
+	}
 	v.end()
 	s.pool.Put(v)
 	return out
+}
+
+// untyped tells why an event that nothing takes is at fault: it lacks the type
+// that the config looks for, so that nobody knows whether it is wanted.
+func (s *Source) untyped(e *event.Event, target string) string {
+	ms := s.mappings[target]
+	if e.Type != "" || !s.typed || len(ms) == 0 || slices.ContainsFunc(ms, func(m *Mapping) bool { return m.Takes("") }) {
+		return ""
+	}
+	return fmt.Sprintf("it has no type (%s), and only by its type could a mapping take it. If some events have none, write a ? before the step that may be missing, as in event.?type.", s.Config.Type.Text)
 }
 
 // Try maps one event by one mapping whose types take it. It tells what is at

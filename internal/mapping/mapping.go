@@ -103,6 +103,9 @@ func (m *Mapping) Clock() string {
 	if m.Config.Clock.Text != "" {
 		return m.Config.Clock.Text
 	}
+	if !slices.ContainsFunc(m.Version, func(p *VersionPart) bool { return p.Expr.Reads&^(expr.Position|expr.Received) != 0 || p.Expr.Constant }) {
+		return "this journal" // whoever sends, positions are in one order
+	}
 	return m.Source.Name
 }
 

@@ -72,6 +72,7 @@ type Source struct {
 	when     *Expr
 	mappings map[string][]*Mapping // by target, in the order of the tables
 	slots    int                   // results of one event
+	typed    bool                  // every event has a type, as the config says
 	readBody func(*event.Delivery) (event.JSON, error)
 	pool     sync.Pool // of *evaluation
 	broken   bool

@@ -35,6 +35,7 @@ func (c *compiler) source(cfg *config.Source) {
 	}
 	if e := c.compileRef(nil, cfg.Type, expr.ForEvent); e != nil {
 		o.Type = typeHook(e, cfg)
+		s.typed = !e.MaybeAbsent
 	}
 	if e := c.compileRef(nil, cfg.Time, expr.ForEvent|expr.Type); e != nil {
 		o.Time = timeHook(e, cfg)
