@@ -61,6 +61,13 @@ func (s *sqlSink) culprits(ctx context.Context, b *sink.Batch, f *fault) (*sink.
 	case err == nil:
 		return &p.applier.result, nil
 	case len(p.found) == 0:
+		if f.Why == sink.NeedsParent { // a link or a list makes rows go
+			for i, g := range b.Groups {
+				if len(g.Sets)+len(g.Links) > 0 && nameChildren(f, g.Table, s.childOf(f, states[i], b)) {
+					break
+				}
+			}
+		}
 		return nil, f.Error
 	}
 	out := &sink.BatchError{}
@@ -185,18 +192,36 @@ func (s *sqlSink) nameParent(ctx context.Context, f *fault, t *sink.Table, st *t
 		f.Message = fmt.Sprintf("%s %s: it refers to %s by %s, and there is no such row yet", t.Table.Name, t.Show(r.Key), f.On, strings.Join(ref.Columns, ", "))
 		return
 	}
+	nameChildren(f, t, s.childOf(f, st, b), r.Key)
+}
+
+// childOf finds the foreign key by which others name rows of a table, and names
+// the other table as the config does.
+func (s *sqlSink) childOf(f *fault, st *tableState, b *sink.Batch) *sink.Reference {
 	for _, ref := range st.live.ReferencedBy {
-		if f.constraint != "" && ref.Name != f.constraint {
-			continue
+		if f.constraint == "" || ref.Name == f.constraint {
+			if c := s.configured(ref.Table, b); c != nil {
+				ref.Table = c.Table.Name
+			}
+			return &ref
 		}
-		child := ref.Table
-		if c := s.configured(child, b); c != nil {
-			child = c.Table.Name
-		}
-		f.On = child
-		f.Message = fmt.Sprintf("%s %s: the row is to go, and rows of %s still refer to it by %s", t.Table.Name, t.Show(r.Key), child, strings.Join(ref.Columns, ", "))
-		return
 	}
+	return nil
+}
+
+// nameChildren says that rows of another table are in the way of rows that are
+// to go.
+func nameChildren(f *fault, t *sink.Table, ref *sink.Reference, key ...merge.Key) bool {
+	if ref == nil {
+		return false
+	}
+	which := ""
+	for _, k := range key {
+		which = " " + t.Show(k)
+	}
+	f.On = ref.Table
+	f.Message = fmt.Sprintf("%s%s: the row is to go, and rows of %s still refer to it by %s", t.Table.Name, which, ref.Table, strings.Join(ref.Columns, ", "))
+	return true
 }
 
 // keyIn gives the key of the row of a table of the config that a foreign key

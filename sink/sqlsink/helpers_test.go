@@ -102,6 +102,11 @@ func write(t testing.TB, s sink.Sink, table *sink.Table, changes ...*merge.Chang
 func refused(t testing.TB, s sink.Sink, table *sink.Table, changes ...*merge.Change) *sink.Error {
 	t.Helper()
 	_, err := s.Apply(t.Context(), &sink.Batch{Groups: []sink.Group{group(table, changes...)}})
+	return asError(t, err)
+}
+
+func asError(t testing.TB, err error) *sink.Error {
+	t.Helper()
 	var rows *sink.BatchError
 	if errors.As(err, &rows) {
 		return rows.Rows[0].Err
