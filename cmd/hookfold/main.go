@@ -3,6 +3,7 @@ package main
 
 import (
 	"os"
+	_ "time/tzdata" // zone: works on machines without a zone database
 
 	"github.com/hookfold/hookfold/internal/cli"
 )

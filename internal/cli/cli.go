@@ -10,10 +10,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // The exit codes.
@@ -35,6 +37,9 @@ const defaultConfig = "hookfold.yaml"
 type World struct {
 	In       io.Reader
 	Out, Err io.Writer
+	// Program is how the user starts the program, for command lines that are
+	// printed to be tried; "" is hookfold.
+	Program string
 	// Getenv looks an environment variable up.
 	Getenv func(name string) (value string, ok bool)
 	// Stop is closed when the user asks the command to end. Nil never ends.
@@ -56,9 +61,22 @@ func Process() World {
 		close(stop)
 	}()
 	return World{
-		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.LookupEnv, Stop: stop,
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Program: program(), Getenv: os.LookupEnv, Stop: stop,
 		Terminal: isTerminal(os.Stdout), TerminalErr: isTerminal(os.Stderr),
 	}
+}
+
+// program is how this process was started: by a path, by a name that was looked
+// up, or by go run.
+func program() string {
+	path, err := os.Executable()
+	switch {
+	case err == nil && strings.Contains(path, "go-build"):
+		return "go run ./cmd/hookfold"
+	case len(os.Args) > 0 && filepath.Base(os.Args[0]) != os.Args[0]:
+		return os.Args[0]
+	}
+	return "hookfold"
 }
 
 // app is one run of the command line.
@@ -83,6 +101,9 @@ func Run(args []string, w World) int {
 			case <-ctx.Done():
 			}
 		}()
+	}
+	if w.Program == "" {
+		w.Program = "hookfold"
 	}
 	a := &app{World: w}
 	root := a.root()
@@ -112,7 +133,17 @@ func (a *app) root() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.PersistentFlags().StringVarP(&a.config, "config", "c", defaultConfig, "config `file`")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON (docs/cli.md says what)")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, "%v", err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		var wrong *pflag.InvalidValueError
+		if errors.As(err, &wrong) {
+			kind := wrong.GetFlag().Value.Type()
+			if strings.HasPrefix(kind, "int") || strings.HasPrefix(kind, "uint") {
+				kind = "a whole number within its bounds"
+			}
+			return usage(cmd, "--%s is %q; it has to be %s", wrong.GetFlag().Name, wrong.GetValue(), kind)
+		}
+		return usage(cmd, "%v", err)
+	})
 	root.SetHelpCommand(&cobra.Command{Use: "help [command]", Hidden: true, Short: "Show help", RunE: func(cmd *cobra.Command, args []string) error {
 		of, _, err := root.Find(args)
 		if err != nil || of == root && len(args) > 0 {
@@ -177,7 +208,7 @@ func (a *app) exit(cmd *cobra.Command, err error) int {
 		fmt.Fprintf(a.Err, "%s: %s\n", cmd.CommandPath(), text)
 	}
 	if f.try != "" {
-		fmt.Fprintf(a.Err, "Try: %s\n", f.try)
+		fmt.Fprintf(a.Err, "Try: %s\n", a.Program+strings.TrimPrefix(f.try, "hookfold"))
 	}
 	return f.code
 }

@@ -145,11 +145,17 @@ func TestJSONContract(t *testing.T) {
 	check("dead retry|drop", Fine, "dead", "retry", "-c", config, "2")
 	check("dead retry|drop", Fine, "dead", "drop", "-c", config, "--all")
 	check("dead retry|drop", NotSo, "dead", "drop", "-c", config, "--all")
+	check("waiting retry|drop", Fine, "waiting", "retry", "-c", config, "--all")
+	check("waiting show", Fine, "waiting", "show", "-c", config, "3")
+	other := write("other.yaml", strings.Replace(contractConfig, "db: {url", "store: {url", 1))
+	check("forget", Fine, "forget", "-c", other, "db")
 	check("send", NotSo, "send", "-c", config, "--to", "http://127.0.0.1:1", "shop", lines, filepath.Join(dir, "none.json"))
 	check("demo", Fine, "demo")
 	printed["serve"] = shapeOf(t, serveUntilReady(t, config))
-	maps.Copy(printed["waiting list"], printed["dead list"])
-	maps.Copy(printed["dead list"], printed["waiting list"])
+	for _, verb := range []string{"list", "show", "retry|drop"} { // one document, whatever the state
+		maps.Copy(printed["waiting "+verb], printed["dead "+verb])
+		maps.Copy(printed["dead "+verb], printed["waiting "+verb])
+	}
 
 	for _, name := range slices.Sorted(maps.Keys(docs)) {
 		for _, path := range slices.Sorted(maps.Keys(docs[name])) {

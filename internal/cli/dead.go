@@ -13,12 +13,22 @@ import (
 	"github.com/hookfold/hookfold/event"
 	"github.com/hookfold/hookfold/internal/pipeline"
 	"github.com/hookfold/hookfold/journal"
+	"github.com/hookfold/hookfold/journal/sqlite"
 )
 
 func (a *app) dead() *cobra.Command {
+	return a.unsettled(journal.Dead, "Events that cannot land without a person: list, show, retry, drop")
+}
+
+func (a *app) waiting() *cobra.Command {
+	return a.unsettled(journal.Waiting, "Events that need something else first: list, show, retry, drop")
+}
+
+// unsettled is the commands about the events in one of two states. Both states
+// have the same ones.
+func (a *app) unsettled(state journal.State, short string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "dead", Short: "Events that cannot land without a person: list, show, retry, drop",
-		Example: "hookfold dead list",
+		Use: string(state), Short: short, Example: fmt.Sprintf("hookfold %s list", state),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage(cmd, "say what to do: list, show, retry or drop")
@@ -27,53 +37,45 @@ func (a *app) dead() *cobra.Command {
 		},
 	}
 	cmd.AddCommand(
-		a.list(journal.Dead, "dead"), a.show(),
-		a.change("retry", "Try dead events again, now", "made due", journal.Journal.Retry),
-		a.change("drop", "Forget dead events: they need not land", "dropped", journal.Journal.Drop),
+		a.list(state), a.show(state),
+		a.change(state, "retry", "Try %s events again, now", "made due", (*sqlite.Journal).Retry),
+		a.change(state, "drop", "Forget %s events: they need not land", "dropped", (*sqlite.Journal).Drop),
 	)
 	return cmd
 }
 
-func (a *app) waiting() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "waiting", Short: "Events that need something else first: list",
-		Example: "hookfold waiting list",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usage(cmd, "say what to do: list")
-			}
-			return a.noSuchCommand(cmd, args)
-		},
-	}
-	cmd.AddCommand(a.list(journal.Waiting, "waiting"))
-	return cmd
-}
-
-// listJSON is what dead list and waiting list print under --json.
+// listJSON is what list prints under --json.
 type listJSON struct {
 	Entries []entryJSON `json:"entries"`
 	// More says that there are more than the limit.
 	More bool `json:"more"`
 }
 
-func (a *app) list(state journal.State, word string) *cobra.Command {
+func (a *app) list(state journal.State) *cobra.Command {
 	var c choice
 	cmd := &cobra.Command{
-		Use: "list", Short: "List " + word + " events, oldest first", Args: count(0, 0, "no arguments"),
+		Use: "list", Short: fmt.Sprintf("List %s events, oldest first", state), Args: count(0, 0, "no arguments"),
+		Example: fmt.Sprintf("hookfold %s list --limit 1000", state),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			j, err := a.openJournal(reader)
+			if c.limit < 1 {
+				return usage(cmd, "--limit is %d; it is at least 1", c.limit)
+			}
+			j, cfg, err := a.openJournal(reader)
 			if err != nil {
 				return err
 			}
 			defer j.Close()
-			limit := c.limit
-			filters, _ := (&choice{source: c.source, table: c.table, target: c.target, limit: limit + 1}).filter(cmd, state, nil)
-			entries, err := j.Entries(cmd.Context(), filters[0])
+			filter := c.filter(state)
+			filter.Limit++
+			entries, err := j.Entries(cmd.Context(), filter)
+			if err == nil && len(entries) == 0 {
+				err = c.unknown(cmd, cfg)
+			}
 			if err != nil {
 				return err
 			}
-			out := listJSON{Entries: []entryJSON{}, More: len(entries) > limit}
-			for _, e := range entries[:min(limit, len(entries))] {
+			out := listJSON{Entries: []entryJSON{}, More: len(entries) > c.limit}
+			for _, e := range entries[:min(c.limit, len(entries))] {
 				out.Entries = append(out.Entries, entryOf(e))
 			}
 			if a.json {
@@ -81,7 +83,7 @@ func (a *app) list(state journal.State, word string) *cobra.Command {
 			}
 			a.printEntries(entries[:len(out.Entries)])
 			if len(entries) == 0 {
-				a.printf("No event is %s.\n", word)
+				a.printf("No event is %s.\n", state)
 			}
 			if out.More {
 				a.printf("There are more: say --limit.\n")
@@ -106,7 +108,7 @@ func (a *app) printEntries(entries []journal.Entry) {
 	}
 }
 
-// showJSON is what dead show prints under --json.
+// showJSON is what show prints under --json.
 type showJSON struct {
 	Entries  []entryJSON  `json:"entries"`
 	Delivery deliveryJSON `json:"delivery"`
@@ -123,28 +125,28 @@ type deliveryJSON struct {
 	Body string `json:"body"`
 }
 
-func (a *app) show() *cobra.Command {
+func (a *app) show(state journal.State) *cobra.Command {
 	return &cobra.Command{
-		Use: "show EVENT", Short: "Show a dead or waiting event with its delivery", Args: count(1, 1, "the name of an event, like 1042"),
-		Example: "hookfold dead show 1042",
+		Use: "show EVENT", Short: "Show an event with its delivery", Args: count(1, 1, "the name of an event, like 1042"),
+		Example: fmt.Sprintf("hookfold %s show 1042", state),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			filters, err := (&choice{}).filter(cmd, "", args)
+			filter, err := (&choice{}).of("", args[0])
 			if err != nil {
-				return err
+				return usage(cmd, "%v", err)
 			}
-			j, err := a.openJournal(reader)
+			j, _, err := a.openJournal(reader)
 			if err != nil {
 				return err
 			}
 			defer j.Close()
-			entries, err := j.Entries(cmd.Context(), filters[0])
+			entries, err := j.Entries(cmd.Context(), filter)
 			if err != nil {
 				return err
 			}
 			if len(entries) == 0 {
 				return notSo("no event %s is dead or waiting", args[0])
 			}
-			d, err := j.Get(cmd.Context(), filters[0].Position)
+			d, err := j.Get(cmd.Context(), filter.Position)
 			if err != nil {
 				return err
 			}
@@ -174,27 +176,35 @@ func (a *app) printDelivery(d deliveryJSON) {
 	a.printf("\n%s\n", strings.TrimRight(d.Body, "\n"))
 }
 
-// countJSON is what dead retry and dead drop print under --json.
+// countJSON is what retry and drop print under --json.
 type countJSON struct {
 	OK     bool `json:"ok"`
 	Events int  `json:"events"`
 }
 
-// change is dead retry or dead drop.
-func (a *app) change(name, short, done string, do func(journal.Journal, context.Context, journal.Filter) (int, error)) *cobra.Command {
+// change is retry or drop.
+func (a *app) change(state journal.State, name, short, done string, do func(*sqlite.Journal, context.Context, journal.Filter) (int, error)) *cobra.Command {
 	var c choice
+	line := fmt.Sprintf("hookfold %s %s", state, name)
 	cmd := &cobra.Command{
-		Use: name + " [EVENT...]", Short: short,
-		Example: fmt.Sprintf("hookfold dead %s 1042\nhookfold dead %s --table booking\nhookfold dead %s --all", name, name, name),
+		Use: name + " [EVENT...]", Short: fmt.Sprintf(short, state),
+		Example: fmt.Sprintf("%s 1042\n%s --table booking\n%s --all", line, line, line),
 		RunE: func(cmd *cobra.Command, refs []string) error {
 			if len(refs) == 0 && !c.all && c.source == "" && c.table == "" && c.target == "" {
 				return usage(cmd, "say which events: their names, --source, --table, --target, or --all")
 			}
-			filters, err := c.filter(cmd, journal.Dead, refs)
-			if err != nil {
-				return err
+			filters := []journal.Filter{c.filter(state)}
+			if len(refs) > 0 {
+				filters = nil
 			}
-			j, err := a.openJournal(operator)
+			for _, ref := range refs {
+				f, err := c.of(state, ref)
+				if err != nil {
+					return usage(cmd, "%v", err)
+				}
+				filters = append(filters, f)
+			}
+			j, cfg, err := a.openJournal(operator)
 			if err != nil {
 				return err
 			}
@@ -207,7 +217,11 @@ func (a *app) change(name, short, done string, do func(journal.Journal, context.
 				}
 				out.Events += n
 			}
-			out.OK = out.Events > 0
+			if out.OK = out.Events > 0; !out.OK {
+				if err := c.unknown(cmd, cfg); err != nil {
+					return err
+				}
+			}
 			switch {
 			case a.json:
 				if err := a.printJSON(out); err != nil {
@@ -217,12 +231,34 @@ func (a *app) change(name, short, done string, do func(journal.Journal, context.
 				a.printf("%s %s.\n", plural(out.Events, "event"), done)
 			}
 			if !out.OK {
-				return notSo("no dead event matches")
+				return notSo("no %s event matches%s", state, a.elsewhere(cmd.Context(), j, state, name, filters))
 			}
 			return nil
 		},
 	}
 	c.flags(cmd)
-	cmd.Flags().BoolVar(&c.all, "all", false, "all dead events")
+	cmd.Flags().BoolVar(&c.all, "all", false, fmt.Sprintf("all %s events", state))
 	return cmd
+}
+
+// elsewhere says which command would have found the events: those that wait are
+// not dead, and the reverse.
+func (a *app) elsewhere(ctx context.Context, j journal.Journal, state journal.State, name string, filters []journal.Filter) string {
+	other := journal.Dead
+	if state == journal.Dead {
+		other = journal.Waiting
+	}
+	n := 0
+	for _, f := range filters {
+		f.State = other
+		entries, err := j.Entries(ctx, f)
+		if err != nil {
+			return "" // the answer is no in either case
+		}
+		n += len(entries)
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s would: %s %s %s", plural(n, string(other)+" event"), a.Program, other, name)
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -87,11 +86,11 @@ func (a *app) printDemo(r *demo.Report, keep bool) {
 		{"export -c " + r.Files.Config, "the requests, in the order in which they came"},
 		{"init calendly", "a config of your own"},
 	} {
-		a.printf("  %s %s  %s\n", program(), line[0], s.dim("# "+line[1]))
+		a.printf("  %s %s  %s\n", a.Program, line[0], s.dim("# "+line[1]))
 	}
 	a.printf("\n")
 	if keep {
-		a.printf("Serving on %s until Ctrl-C. Send it more, from another terminal:\n  %s send calendly invitee.canceled -c %s --to %s\n", r.Receive, program(), r.Files.Config, r.Receive)
+		a.printf("Serving on %s until Ctrl-C. Send it more, from another terminal:\n  %s send calendly invitee.canceled -c %s --to %s\n", r.Receive, a.Program, r.Files.Config, r.Receive)
 	}
 }
 
@@ -207,13 +206,4 @@ func shortWords(text string) string {
 		}
 	}
 	return strings.Join(words, " ")
-}
-
-// program is how the user started this program.
-func program() string {
-	path, err := os.Executable()
-	if err == nil && strings.Contains(path, "go-build") {
-		return "go run ./cmd/hookfold"
-	}
-	return "hookfold"
 }

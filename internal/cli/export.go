@@ -19,7 +19,7 @@ func (a *app) export() *cobra.Command {
 		Use: "export", Short: "Print the journal's deliveries as NDJSON, which replay takes", Args: count(0, 0, "no arguments"),
 		Example: "hookfold export > deliveries.ndjson\nhookfold export --source calendly -o calendly.ndjson",
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			j, err := a.openJournal(reader)
+			j, cfg, err := a.openJournal(reader)
 			if err != nil {
 				return err
 			}
@@ -35,12 +35,17 @@ func (a *app) export() *cobra.Command {
 			}
 			buffered := bufio.NewWriterSize(to, 1<<16)
 			w := ndjson.NewWriter(buffered)
+			some := false
 			err = j.Scan(cmd.Context(), event.Position(from), func(d *event.Delivery) error {
 				if source != "" && d.Source != source {
 					return nil
 				}
+				some = true
 				return w.Write(d)
 			})
+			if err == nil && !some {
+				err = (&choice{source: source}).unknown(cmd, cfg)
+			}
 			return errors.Join(err, buffered.Flush())
 		},
 	}

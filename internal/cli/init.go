@@ -100,7 +100,7 @@ func (a *app) writeConfig(cmd *cobra.Command, presets []string, text []byte, for
 	for _, next := range [][2]string{
 		{"check", "is it right?"}, {"migrate", "which DDL does the database need? (--apply runs it)"}, {"serve", "receive"},
 	} {
-		a.printf("  %-34s %s\n", fmt.Sprintf("hookfold %s%s", next[0], c), a.style.dim("# "+next[1]))
+		a.printf("  %-34s %s\n", fmt.Sprintf("%s %s%s", a.Program, next[0], c), a.style.dim("# "+next[1]))
 	}
 	return nil
 }

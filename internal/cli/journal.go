@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/internal/config"
 	"github.com/hookfold/hookfold/internal/daemon"
 	"github.com/hookfold/hookfold/journal"
 	"github.com/hookfold/hookfold/journal/sqlite"
@@ -20,13 +22,15 @@ const (
 	operator = sqlite.Operator
 )
 
-// openJournal opens the config's journal.
-func (a *app) openJournal(access sqlite.Access) (journal.Journal, error) {
-	plan, err := a.plan()
+// openJournal opens the config's journal. Nothing else of the config has to be
+// right.
+func (a *app) openJournal(access sqlite.Access) (*sqlite.Journal, *config.Config, error) {
+	cfg, err := a.journalConfig()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return daemon.OpenJournal(plan.Config, access)
+	j, err := daemon.OpenJournal(cfg, access)
+	return j, cfg, err
 }
 
 // entryJSON is one event that is dead or waiting.
@@ -71,22 +75,40 @@ func (c *choice) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.target, "target", "", "only events for this `target`")
 }
 
-// filter makes a filter of the flags and, if there is one, a reference.
-func (c *choice) filter(cmd *cobra.Command, state journal.State, refs []string) ([]journal.Filter, error) {
-	base := journal.Filter{Consumer: c.target, State: state, Source: c.source, Table: c.table, Limit: c.limit}
-	if len(refs) == 0 {
-		return []journal.Filter{base}, nil
+// unknown refuses names that the config does not have. It is asked where nothing
+// matches: the journal may know more names than the config does now.
+func (c *choice) unknown(cmd *cobra.Command, cfg *config.Config) error {
+	var sources, tables, targets []string
+	for _, x := range cfg.Sources {
+		sources = append(sources, x.Text)
 	}
-	var out []journal.Filter
-	for _, text := range refs {
-		f := base
-		var err error
-		if f.Position, f.Index, err = parseRef(text); err != nil {
-			return nil, usage(cmd, "%v", err)
+	for _, x := range cfg.Tables {
+		tables = append(tables, x.Text)
+	}
+	for _, x := range cfg.Targets {
+		targets = append(targets, x.Text)
+	}
+	for _, x := range []struct {
+		what, name string
+		names      []string
+	}{{"source", c.source, sources}, {"table", c.table, tables}, {"target", c.target, targets}} {
+		if x.name != "" && !slices.Contains(x.names, x.name) {
+			return usage(cmd, "neither the config nor the journal knows a %s %s. The config has: %s", x.what, x.name, strings.Join(x.names, ", "))
 		}
-		out = append(out, f)
 	}
-	return out, nil
+	return nil
+}
+
+// filter makes a filter of the flags.
+func (c *choice) filter(state journal.State) journal.Filter {
+	return journal.Filter{Consumer: c.target, State: state, Source: c.source, Table: c.table, Limit: c.limit}
+}
+
+// of makes a filter of the flags and the name of an event.
+func (c *choice) of(state journal.State, ref string) (f journal.Filter, err error) {
+	f = c.filter(state)
+	f.Position, f.Index, err = parseRef(ref)
+	return f, err
 }
 
 // parseRef reads #1042, the events of one delivery, or #1042.3, one of them.

@@ -3,22 +3,23 @@ package cli
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hookfold/hookfold/internal/check"
 	"github.com/hookfold/hookfold/internal/config"
 	"github.com/hookfold/hookfold/internal/mapping"
-	"github.com/hookfold/hookfold/source"
 )
+
+// load loads the config, without compiling it.
+func (a *app) load() (*config.Config, *config.Problems) {
+	return config.Load(a.config, config.Options{Env: a.Getenv, Presets: presetNames()})
+}
 
 // read loads and compiles the config. The report holds everything that was
 // found, and is never nil; the plan may be used only if the report has no
 // error.
 func (a *app) read() (*mapping.Plan, *check.Report) {
-	var presets []string
-	for _, p := range source.Presets() {
-		presets = append(presets, p.Name)
-	}
-	cfg, problems := config.Load(a.config, config.Options{Env: a.Getenv, Presets: presets})
+	cfg, problems := a.load()
 	if cfg == nil {
 		return nil, &check.Report{Problems: problems}
 	}
@@ -39,9 +40,26 @@ func (a *app) read() (*mapping.Plan, *check.Report) {
 func (a *app) plan() (*mapping.Plan, error) {
 	plan, report := a.read()
 	if report.Problems.Err() != nil {
-		return nil, &failure{code: Usage, err: configError{report.Problems}, try: "hookfold check -c " + a.config}
+		return nil, a.unusable(report.Problems)
 	}
 	return plan, nil
+}
+
+func (a *app) unusable(problems *config.Problems) error {
+	return &failure{code: Usage, err: configError{problems}, try: "hookfold check -c " + a.config}
+}
+
+// journalConfig loads a config of which only the journal is to be used. Whatever
+// else it lacks, such as the variables that hold secrets, is no matter then; but
+// a problem of the file as a whole is, since it may be that the journal's own key
+// was not understood.
+func (a *app) journalConfig() (*config.Config, error) {
+	cfg, problems := a.load()
+	whole := func(p config.Problem) bool { return p.Severity == config.Error && !strings.ContainsAny(p.Path, ".[") }
+	if cfg == nil || problems.Touches("journal") || slices.ContainsFunc(problems.List, whole) {
+		return nil, a.unusable(problems)
+	}
+	return cfg, nil
 }
 
 // configError prints the errors of a config below a heading.

@@ -40,8 +40,8 @@ func (a *app) replay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "replay FILE.ndjson", Short: "Feed recorded deliveries through the same path, and wait until all have landed",
 		Long: "Appends each line's delivery to the journal and waits until its events are settled,\n" +
-			"waiting or dead. It is safe at any time: what is older than a row cannot change it.\n" +
-			"- is the standard input.",
+			"waiting or dead. It may be repeated: what is older than a row cannot change it. The\n" +
+			"journal has one writer, so no server may run on it meanwhile. - is the standard input.",
 		Args: count(1, 1, "a file"), Example: "hookfold replay deliveries.ndjson",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			log, err := a.logger(level)
@@ -88,8 +88,12 @@ func (a *app) replayInto(ctx context.Context, d *daemon.Daemon, in io.Reader) er
 	if err != nil {
 		return err
 	}
-	n, readErr := appendAll(ctx, d, in, bar)
+	n, line, readErr := appendAll(ctx, d, in, bar)
 	summary, err := d.Drain(ctx, a.tellDown())
+	if ctx.Err() != nil {
+		bar.done()
+		return notSo("stopped at line %d, with %s in the journal. What has not landed yet lands at the next serve or replay; the file may be replayed again from its beginning", line, deliveries(n))
+	}
 	if err != nil {
 		return fmt.Errorf("%w. What is in the journal lands at the next serve or replay", err)
 	}
@@ -158,7 +162,7 @@ func (a *app) printReplay(out replayJSON, entries []journal.Entry) {
 	a.printf("; %s written, %s already as new\n", plural(int(out.Written), "row"), thousands(int(out.Unchanged)))
 	a.printEntries(entries[:min(20, len(entries))])
 	if len(entries) > 20 {
-		a.printf("and %s more: hookfold dead list, hookfold waiting list\n", thousands(len(entries)-20))
+		a.printf("and %s more: %s dead list, %[2]s waiting list\n", thousands(len(entries)-20), a.Program)
 	}
 }
 
@@ -175,8 +179,9 @@ const appenders = 512
 
 // appendAll reads deliveries to the end, or to the first line that cannot be
 // read, and appends them: in the order of the file if a version depends on it,
-// else many at once.
-func appendAll(ctx context.Context, d *daemon.Daemon, in io.Reader, bar *progress) (int64, error) {
+// else many at once. It returns how many it has appended, and the last line that
+// it has read.
+func appendAll(ctx context.Context, d *daemon.Daemon, in io.Reader, bar *progress) (n int64, line int, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	workers := appenders
@@ -223,7 +228,7 @@ read:
 	if readErr != nil {
 		readErr = fmt.Errorf("%w. The lines before it have been replayed", readErr)
 	}
-	return done.Load(), errors.Join(context.Cause(ctx), readErr)
+	return done.Load(), lines.Line(), errors.Join(context.Cause(ctx), readErr)
 }
 
 // byPosition tells whether a version is made of the order of acceptance.

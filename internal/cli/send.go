@@ -9,8 +9,10 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,10 +49,17 @@ func (a *app) send() *cobra.Command {
 			}
 			src := plan.Source(args[0])
 			if src == nil {
-				return usage(cmd, "the config has no source %s", args[0])
+				var names []string
+				for _, s := range plan.Sources {
+					names = append(names, s.Name)
+				}
+				return usage(cmd, "the config has no source %s. Its sources are: %s", args[0], strings.Join(names, ", "))
 			}
 			if to == "" {
 				to = "http://" + reachable(plan.Config.Listen)
+			}
+			if u, err := url.Parse(to); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+				return usage(cmd, "--to is %s; it is the base URL of a server, as in https://hooks.example.com", to)
 			}
 			return a.sendAll(cmd.Context(), src, strings.TrimSuffix(to, "/")+"/in/"+src.Name, args[1:])
 		},
@@ -81,7 +90,7 @@ func (a *app) sendAll(ctx context.Context, src *mapping.Source, url string, file
 	for _, file := range files {
 		answer := answerJSON{File: file}
 		var err error
-		if answer.Status, err = a.sendOne(ctx, client, signer, src.Preset, url, file); err != nil {
+		if answer.Status, err = a.sendOne(ctx, client, signer, src, url, file); err != nil {
 			answer.Error = err.Error()
 		}
 		out.OK = out.OK && answer.Status == http.StatusOK
@@ -126,13 +135,14 @@ func meaning(status int) string {
 	return http.StatusText(status)
 }
 
-func (a *app) sendOne(ctx context.Context, client *http.Client, signer source.Signer, preset *source.Preset, url, file string) (int, error) {
+func (a *app) sendOne(ctx context.Context, client *http.Client, signer source.Signer, src *mapping.Source, url, file string) (int, error) {
 	header := http.Header{}
-	body, err := a.bodyOf(file, preset, header)
+	body, err := a.bodyOf(file, src.Preset, header)
 	if err != nil {
 		return 0, err
 	}
-	if err := signer.Sign(header, body, time.Now()); err != nil {
+	everybody := src.Config.Verify != nil && src.Config.Verify.Kind == string(source.SchemeNone)
+	if err := signer.Sign(header, body, time.Now()); err != nil && !(everybody && errors.Is(err, source.ErrUnsigned)) {
 		return 0, fmt.Errorf("sign: %w", err)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
@@ -141,8 +151,11 @@ func (a *app) sendOne(ctx context.Context, client *http.Client, signer source.Si
 	}
 	req.Header = header
 	resp, err := client.Do(req)
-	if err != nil {
+	if errors.Is(err, syscall.ECONNREFUSED) {
 		return 0, fmt.Errorf("%w. Is hookfold serve running?", err)
+	}
+	if err != nil {
+		return 0, err
 	}
 	defer resp.Body.Close()
 	_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20))
@@ -167,5 +180,12 @@ func (a *app) bodyOf(file string, preset *source.Preset, header http.Header) ([]
 			return s.Body, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no such file, and no such sample of %s", preset.Name)
+	var names []string
+	for _, s := range preset.Samples {
+		names = append(names, strings.TrimPrefix(s.Name, preset.Name+"/"))
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("there is no such file, and preset %s has no samples", preset.Name)
+	}
+	return nil, fmt.Errorf("there is no such file, and no such sample of %s. Its samples are: %s", preset.Name, strings.Join(names, ", "))
 }
