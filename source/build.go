@@ -15,8 +15,10 @@ type built struct {
 	// split takes the body apart, which has been read as the format says. It
 	// sets of each event Body, Envelope, ID, Type and Time or TimeError.
 	split func(d *event.Delivery, body event.JSON) ([]*event.Event, error)
-	// handshake is nil for a provider without one.
-	handshake func(r *Request) (*Answer, bool)
+	// handshake is nil for a provider without one. With signedHandshake one
+	// that is no GET has to be verified.
+	handshake       func(r *Request) (*Answer, bool)
+	signedHandshake bool
 }
 
 // build finishes a preset's New.
@@ -30,11 +32,15 @@ func build(v verifier, err error, b built) (Source, error) {
 
 func (b *built) Verify(r *Request, now time.Time) error { return b.verify(r, now) }
 
-func (b *built) Handshake(r *Request, _ time.Time) (*Answer, bool) {
+func (b *built) Handshake(r *Request, now time.Time) (*Answer, bool) {
 	if b.handshake == nil {
 		return nil, false
 	}
-	return b.handshake(r)
+	a, ok := b.handshake(r)
+	if ok && b.signedHandshake && r.Method != http.MethodGet && b.verify(r, now) != nil {
+		return nil, false // it is refused as a delivery is
+	}
+	return a, ok
 }
 
 func (b *built) Sign(h http.Header, body []byte, at time.Time) error {

@@ -98,9 +98,13 @@ type Options struct {
 	// Split, ID, Type and Time, where not nil, take the place of what the
 	// preset does. They are compiled from the config's expressions.
 	Split func(d *event.Delivery, body event.JSON) ([]event.JSON, error)
-	ID    func(e *event.Event) (id string, err error)
-	Type  func(e *event.Event) (typ string, err error)
-	Time  func(e *event.Event) (at time.Time, err error)
+	// Handshake, for preset http, gives the answer to a request that is no
+	// delivery; ok is false for one that is. A POST is answered only if it is
+	// verified.
+	Handshake func(r *Request) (answer *Answer, ok bool)
+	ID        func(e *event.Event) (id string, err error)
+	Type      func(e *event.Event) (typ string, err error)
+	Time      func(e *event.Event) (at time.Time, err error)
 }
 
 // Format says how a body is read.

@@ -79,7 +79,9 @@ type Source struct {
 	// list: its parts make the identity, and a null part means none.
 	Split, Type, Time, When *Expr
 	ID                      []Expr
-	Zone                    *time.Location
+	// Handshake gives the answer to a request that is no delivery; nil is none.
+	Handshake *Expr
+	Zone      *time.Location
 	// MaxAhead is how far an event's time may lie ahead of its receipt; default
 	// 24h, negative for no limit.
 	MaxAhead time.Duration

@@ -37,6 +37,7 @@ func sourceKeys() section[Source] {
 			{name: "type", form: "an expression", def: "the preset's; with `http` none", doc: "The event's type.", read: expr(func(s *Source) **Expr { return &s.Type })},
 			{name: "time", form: "an expression", def: "the preset's; with `http` none", doc: "When it happened.", read: expr(func(s *Source) **Expr { return &s.Time })},
 			{name: "when", form: "an expression", def: "every event", doc: "Which events count: one for which this is false is skipped.", read: expr(func(s *Source) **Expr { return &s.When })},
+			{name: "handshake", form: "an expression", def: "none", doc: "For `preset: http`: the answer to a request that is no delivery, as a provider sends one to make sure of the address: `body.type == \"url_verification\" ? body.challenge : unset`. What is unset, absent or null is no handshake. A GET is answered as it is, a POST only if it is verified as deliveries are.", read: expr(func(s *Source) **Expr { return &s.Handshake })},
 			{name: "zone", form: "a time zone", def: "none: a time without an offset is dead", doc: "Where times that carry no offset are read.",
 				read: func(v value, s *Source) { v.zone(&s.Zone) }},
 			{name: "max_ahead", form: "a length of time, or `off`", def: "`24h`", doc: "An event whose time is further ahead of its receipt is dead: it would shut out every later one.",
@@ -129,6 +130,9 @@ func readSource(v value, s *Source) {
 	_, verify := got["verify"]
 	secrets, has := got["secrets"]
 	none := s.Verify != nil && s.Verify.Kind == "none"
+	if h, ok := got["handshake"]; ok && s.Preset.Text != "" && s.Preset.Text != presetHTTP {
+		h.fail("belongs to preset: http; %s answers the handshakes of its provider itself.", s.Preset.Text)
+	}
 	switch {
 	case s.Preset.Text == presetHTTP && !verify:
 		v.failWhole("needs verify:, for example verify: {hmac: sha256, header: X-Signature}, or basic, bearer, header or none.")

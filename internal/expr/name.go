@@ -43,6 +43,9 @@ const (
 	// ForID are those with which it tells an event's identity. Its position is
 	// the same each time that a delivery is mapped, but not when it is sent again.
 	ForID = ForEvent | Type | Time | Position
+	// ForHandshake are those with which a source answers a request that is no
+	// delivery.
+	ForHandshake = Source | Body | Raw | Headers | Query | UnsetName
 	// ForSplit are the names with which a source finds its events.
 	ForSplit = ofDelivery &^ Received
 )

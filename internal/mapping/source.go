@@ -50,6 +50,9 @@ func (c *compiler) source(cfg *config.Source) {
 	if len(id) > 0 {
 		o.ID = idHook(id, cfg)
 	}
+	if e := c.compileRef(nil, cfg.Handshake, expr.ForHandshake); e != nil {
+		o.Handshake = handshakeHook(e, cfg)
+	}
 	s.when = c.compileRef(nil, cfg.When, expr.ForWhen)
 	c.wantBool(s.when)
 	if len(c.problems.List) > before {
