@@ -76,8 +76,10 @@ func (h *hasura) nameParent(f *fault, states []*tableState) {
 			if ref.Name != f.On {
 				continue
 			}
+			to := compile.SplitTable(ref.To)
 			for _, t := range h.config {
-				if t.Name == ref.To || "public."+t.Name == ref.To {
+				name := compile.SplitTable(t.Name)
+				if slices.Equal(name, to) || len(name) == 1 && name[0] == to[len(to)-1] {
 					f.On = t.Table.Name
 					return
 				}

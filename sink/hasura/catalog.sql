@@ -61,7 +61,7 @@ select json_build_object(
             join pg_catalog.pg_attribute a on a.attrelid = it.oid and a.attnum = u.n)) order by k.contype, k.conname)
         from pg_catalog.pg_constraint k
         where k.conrelid = it.oid and k.contype in ('p', 'u') and not k.condeferrable),
-    'References', (select json_agg(json_build_object('Name', k.conname, 'Table', {table}, 'To', tn.nspname || '.' || tc.relname, 'Columns', (
+    'References', (select json_agg(json_build_object('Name', k.conname, 'Table', {table}, 'To', pg_catalog.quote_ident(tn.nspname) || '.' || pg_catalog.quote_ident(tc.relname), 'Columns', (
             select json_agg(a.attname order by u.at)
             from pg_catalog.unnest(k.conkey) with ordinality as u (n, at)
             join pg_catalog.pg_attribute a on a.attrelid = it.oid and a.attnum = u.n), 'ToColumns', (

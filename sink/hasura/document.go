@@ -42,7 +42,7 @@ const frame = 200 // bytes of a request besides its fields and variables
 func (d *document) variable(typ string, value []byte) string {
 	name := fmt.Sprint("v", len(d.variables))
 	d.variables = append(d.variables, variable{name, typ, value})
-	d.size += len(value) + len(typ) + 2*len(name) + 10
+	d.size += len(value) + len(typ) + 3*len(name) + 16
 	return "$" + name
 }
 

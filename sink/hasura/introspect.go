@@ -50,7 +50,6 @@ func (h *hasura) introspect(ctx context.Context, roots []string) ([]*gqlTable, e
 		ask(fmt.Sprint("o", i), root, "fields{name type{...T}}")
 		ask(fmt.Sprint("i", i), root+"_insert_input", "inputFields{name type{...T}}")
 		ask(fmt.Sprint("s", i), root+"_set_input", "inputFields{name type{...T}}")
-		ask(fmt.Sprint("u", i), root+"_update_column", "enumValues{name}")
 		ask(fmt.Sprint("c", i), root+"_constraint", "enumValues{name description}")
 		ask(fmt.Sprint("k", i), root+"_pk_columns_input", "inputFields{name type{...T}}")
 	}
@@ -67,7 +66,7 @@ func (h *hasura) introspect(ctx context.Context, roots []string) ([]*gqlTable, e
 			}
 			return t
 		}
-		out[i] = tableOf(root, part("o"), part("i"), part("s"), part("u"), part("c"), part("k"))
+		out[i] = tableOf(root, part("o"), part("i"), part("s"), part("c"), part("k"))
 		if err != nil {
 			return nil, operator("Hasura's introspection is not as expected: %v", err)
 		}
@@ -90,7 +89,7 @@ type gqlType struct {
 	EnumValues          []struct{ Name, Description string }
 }
 
-func tableOf(root string, object, insert, set, update, constraints, key gqlType) *gqlTable {
+func tableOf(root string, object, insert, set, constraints, key gqlType) *gqlTable {
 	t := &gqlTable{root: root, exists: object.Fields != nil, inserts: insert.InputFields != nil, updates: set.InputFields != nil, columns: map[string]*gqlColumn{}}
 	add := func(f gqlField) *gqlColumn {
 		c := t.columns[f.Name]
@@ -112,8 +111,8 @@ func tableOf(root string, object, insert, set, update, constraints, key gqlType)
 			c.insert = true
 		}
 	}
-	for _, v := range update.EnumValues {
-		if c := t.columns[v.Name]; c != nil {
+	for _, f := range set.InputFields {
+		if c := t.columns[f.Name]; c != nil {
 			c.update = true
 		}
 	}

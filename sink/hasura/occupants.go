@@ -157,11 +157,12 @@ func (w *writer) project(keys []merge.Key, newest, rows, mine map[merge.Key]*mer
 		touch []*column
 	}{{loud, w.r.touch}, {quiet, nil}} {
 		names := columnNames(append(slices.Clone(columns), group.touch...))
-		for chunk := range slices.Chunk(group.keys, maxRows) {
+		var push func(keys []merge.Key) error
+		push = func(keys []merge.Key) error {
 			d := &document{}
 			var objects [][]byte
 			var arms []exp
-			for _, k := range chunk {
+			for _, k := range keys {
 				row := mine[k]
 				if row == nil {
 					row = &merge.Row{Key: k, Cells: make([]merge.Cell, len(w.r.table.Columns)), Scopes: make([]merge.Version, len(w.r.table.Scopes()))}
@@ -170,7 +171,16 @@ func (w *writer) project(keys []merge.Key, newest, rows, mine map[merge.Key]*mer
 				arms = append(arms, allOf(w.r.sameKey(row), w.r.newer(newest[k])))
 			}
 			d.upsert(w.r, d.objects(w.r, objects), names, anyOf(arms...), false, func(answer) {})
-			if err := w.push(d); err != nil {
+			if half := len(keys) / 2; half > 0 && d.bytes() > w.limit() {
+				if err := push(keys[:half]); err != nil {
+					return err
+				}
+				return push(keys[half:])
+			}
+			return w.push(d)
+		}
+		for chunk := range slices.Chunk(group.keys, maxRows) {
+			if err := push(chunk); err != nil {
 				return err
 			}
 		}

@@ -159,7 +159,7 @@ func (w *writer) put(parts []*part) error {
 		if len(chunk) == 0 {
 			return nil
 		}
-		err := w.push(w.upserts(chunk, objects))
+		err := w.pushChunk(chunk, objects)
 		chunk, objects, size = nil, nil, 0
 		return err
 	}
@@ -168,13 +168,12 @@ func (w *writer) put(parts []*part) error {
 			continue
 		}
 		o := w.r.object(p.row, p.joined, w.shows[p.row.Key])
-		// The guards hold the values once more.
-		if len(chunk) > 0 && (len(chunk) == maxRows || size+3*len(o) > w.limit()) {
+		if len(chunk) > 0 && (len(chunk) == maxRows || size+len(o) > w.limit()) {
 			if err := send(); err != nil {
 				return err
 			}
 		}
-		chunk, objects, size = append(chunk, p), append(objects, o), size+3*len(o)
+		chunk, objects, size = append(chunk, p), append(objects, o), size+len(o)
 	}
 	if err := send(); err != nil {
 		return err
@@ -191,6 +190,19 @@ func (w *writer) put(parts []*part) error {
 		}
 	}
 	return nil
+}
+
+// pushChunk adds the fields of a chunk, and halves it if they are too much for
+// one request.
+func (w *writer) pushChunk(chunk []*part, objects [][]byte) error {
+	d := w.upserts(chunk, objects)
+	if half := len(chunk) / 2; half > 0 && d.bytes() > w.limit() {
+		if err := w.pushChunk(chunk[:half], objects[:half]); err != nil {
+			return err
+		}
+		return w.pushChunk(chunk[half:], objects[half:])
+	}
+	return w.push(d)
 }
 
 // upserts makes the fields that insert the parts of a chunk that are not there

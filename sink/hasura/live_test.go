@@ -1,0 +1,151 @@
+package hasura_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hookfold/hookfold/internal/testdb"
+	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
+	"github.com/hookfold/hookfold/sink/hasura"
+	"github.com/hookfold/hookfold/sink/hasura/hasuratest"
+	"github.com/hookfold/hookfold/sink/sinktest"
+)
+
+// The suite against a real Hasura: HOOKFOLD_TEST_HASURA is the URL of its GraphQL
+// endpoint (https://host/v1/graphql) and HOOKFOLD_TEST_HASURA_SECRET its admin
+// secret, "" if it has none. Every test makes a schema of its own, which it
+// untracks and drops in the end.
+func TestLive(t *testing.T) {
+	url := os.Getenv("HOOKFOLD_TEST_HASURA")
+	if url == "" {
+		t.Skip("HOOKFOLD_TEST_HASURA is not set; the same suite runs against a double in TestHasura")
+	}
+	live(t, url, hasura.Options{AdminSecret: os.Getenv("HOOKFOLD_TEST_HASURA_SECRET")})
+}
+
+// The live suite itself, against the double: it works, and leaves nothing
+// behind.
+func TestLiveSuiteLeavesNothing(t *testing.T) {
+	url := testdb.Postgres(t)
+	server := hasuratest.New(t, url, hasuratest.Options{AdminSecret: "s3cret", Untracked: true})
+	live(t, server.URL, hasura.Options{AdminSecret: "s3cret"})
+	r := &rig{database: url}
+	if got := r.one(t, "select count(*) from pg_namespace where nspname like 'hookfold%'"); got != "0" {
+		t.Errorf("%s schemas are left", got)
+	}
+	if got := r.one(t, "select count(*) from pg_class where relnamespace = 'public'::regnamespace"); got != "0" {
+		t.Errorf("%s tables are left", got)
+	}
+}
+
+func live(t *testing.T, url string, opts hasura.Options) {
+	sinktest.Run(t, sinktest.Engine{NotBeside: true, LocalOnly: true, Refuses: noJSONNull, Open: func(t testing.TB, tables []*sink.Table) sink.Sink {
+		var b [8]byte
+		rand.Read(b[:])
+		in := &within{schema: "hookfold_test_" + hex.EncodeToString(b[:]), tables: map[*sink.Table]*sink.Table{}}
+		s, err := hasura.Open(t.Context(), "hasura+"+url, in.all(tables), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Sink = s
+		if err := s.Execute(t.Context(), []string{"create schema " + in.schema}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := in.drop(context.WithoutCancel(t.Context())); err != nil {
+				t.Error(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return in
+	}})
+}
+
+// within is a sink whose tables live in a schema of their own.
+type within struct {
+	sink.Sink
+	schema string
+
+	mu      sync.Mutex
+	tables  map[*sink.Table]*sink.Table
+	tracked []string // the calls that tracked tables
+}
+
+func (w *within) in(t *sink.Table) *sink.Table {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.tables[t] == nil {
+		x := *t
+		x.Name = w.schema + "." + t.Name
+		w.tables[t] = &x
+	}
+	return w.tables[t]
+}
+
+func (w *within) all(tables []*sink.Table) []*sink.Table {
+	var out []*sink.Table
+	for _, t := range tables {
+		out = append(out, w.in(t))
+	}
+	return out
+}
+
+func (w *within) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error) {
+	x := &sink.Batch{Groups: slices.Clone(b.Groups)}
+	for i := range x.Groups {
+		x.Groups[i].Table = w.in(x.Groups[i].Table)
+	}
+	return w.Sink.Apply(ctx, x)
+}
+
+func (w *within) Inspect(ctx context.Context, t *sink.Table) (*sink.Live, error) {
+	return w.Sink.Inspect(ctx, w.in(t))
+}
+
+func (w *within) Read(ctx context.Context, t *sink.Table, keys []merge.Key) ([]*merge.Row, error) {
+	return w.Sink.Read(ctx, w.in(t), keys)
+}
+
+func (w *within) Plan(ctx context.Context, tables []*sink.Table) ([]string, error) {
+	return w.Sink.Plan(ctx, w.all(tables))
+}
+
+func (w *within) Execute(ctx context.Context, statements []string) error {
+	for _, s := range statements {
+		if strings.HasPrefix(s, "{") {
+			w.tracked = append(w.tracked, s)
+		}
+	}
+	return w.Sink.Execute(ctx, statements)
+}
+
+// drop untracks and drops everything.
+func (w *within) drop(ctx context.Context) error {
+	var statements []string
+	for _, s := range w.tracked {
+		var call struct {
+			Type string         `json:"type"`
+			Args map[string]any `json:"args"`
+		}
+		if err := json.Unmarshal([]byte(s), &call); err != nil {
+			return err
+		}
+		call.Type, call.Args["cascade"] = "pg_untrack_table", true
+		untrack, err := json.Marshal(call)
+		if err != nil {
+			return err
+		}
+		statements = append(statements, string(untrack))
+	}
+	return w.Sink.Execute(ctx, append(statements, "drop schema "+w.schema+" cascade"))
+}
