@@ -27,7 +27,7 @@ func (d *Daemon) findAbandoned(ctx context.Context, j *sqlite.Journal, targets [
 			}
 		default:
 			d.abandoned = append(d.abandoned, name)
-			d.o.Log.Warn("no table of the config has the target "+name+" any more, and the journal keeps all that is not done for it, whatever keep and max_size say. Bring the target back, or let the journal forget it", "target", name)
+			d.o.Log.Warn("no table of the config has the target "+name+" any more, and the journal keeps all that is not done for it, whatever keep and max_size say. Bring the target back, or give it up: hookfold forget "+name, "target", name)
 		}
 	}
 	return nil

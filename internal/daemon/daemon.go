@@ -290,6 +290,9 @@ func (d *Daemon) retain(ctx context.Context) {
 		case removed.Deliveries > 0:
 			d.o.Log.Info("removed settled deliveries from the journal", "deliveries", removed.Deliveries, "bytes", removed.Bytes)
 		}
+		if err := d.purge(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			d.o.Log.Warn("old deletes could not be forgotten; it is tried again", "error", err)
+		}
 		select {
 		case <-every.C:
 		case <-ctx.Done():

@@ -60,7 +60,7 @@ func New() *Metrics {
 		}, []string{"source"}),
 		events:  counter("events_total", "Events by what became of them: settled, waiting, dead, skipped.", "target", "state"),
 		rows:    counter("rows_total", "Rows applied: written or unchanged.", "target", "result"),
-		oddity:  counter("oddities_total", "Texts replaced, and ties that a version cannot tell apart.", "target", "kind"),
+		oddity:  counter("oddities_total", "Texts replaced, rungs ignored, and ties that a version cannot tell apart.", "target", "kind"),
 		skipped: counter("skipped_events_total", "Events that no mapping wanted.", "target", "source", "type"),
 		faults:  counter("target_faults_total", "Tries that failed through the target's own fault.", "target"),
 		batches: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -101,7 +101,7 @@ func (m *Metrics) Batch(target string, r pipeline.Report) {
 	}{
 		{m.events, "settled", r.Settled}, {m.events, "waiting", r.Waited}, {m.events, "dead", r.Died}, {m.events, "skipped", r.Skipped},
 		{m.rows, "written", r.Written}, {m.rows, "unchanged", r.Unchanged},
-		{m.oddity, "replaced", r.Replaced}, {m.oddity, "tie", r.Ties},
+		{m.oddity, "replaced", r.Replaced}, {m.oddity, "ignored_rung", r.Ignored}, {m.oddity, "tie", r.Ties},
 	} {
 		c.vec.WithLabelValues(target, c.label).Add(float64(c.n))
 	}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,7 @@ func (r *Runner) again() {
 	poll := time.NewTicker(r.o.Poll)
 	defer poll.Stop()
 	swept := r.o.Now()
+	r.probe()
 	if r.persist(r.working, "read what waits", r.resume) != nil {
 		return
 	}
@@ -43,6 +45,7 @@ func (r *Runner) again() {
 			woken = true
 		}
 		if all {
+			r.probe()
 			r.waits.tick()
 			if now := r.o.Now(); now.Sub(swept) >= sweepEvery {
 				swept = now
@@ -59,6 +62,28 @@ func (r *Runner) again() {
 			return
 		}
 	}
+}
+
+// probe asks the target whether it is there, until it has answered once.
+func (r *Runner) probe() {
+	now := r.o.Now()
+	if r.health.isProven() || now.Before(r.nextProbe) {
+		return
+	}
+	if r.o.Sink != nil {
+		if err := r.o.Sink.Ping(r.working); err != nil {
+			r.probes++
+			r.nextProbe = now.Add(r.o.Backoff.Ceiling(r.probes))
+			if r.probes == 1 {
+				r.log.Line(slog.LevelWarn, "down", func() string {
+					return fmt.Sprintf("down  %s: %v. Deliveries are received and kept meanwhile.", r.o.Target, err)
+				})
+			}
+			r.health.down(err)
+			return
+		}
+	}
+	r.up()
 }
 
 // resume makes the events due that waited before a restart, so that it is known

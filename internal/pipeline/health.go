@@ -7,8 +7,8 @@ import (
 
 // Health is what a runner knows of its target.
 type Health struct {
-	// Up says that the last try did not fail through a fault of the target, or of
-	// the journal. It is true until there is a try.
+	// Up says that the target has answered, and that the last try did not fail
+	// through a fault of its own, or of the journal.
 	Up bool
 	// Error is the last fault of the target, Since when it began, Tries how
 	// often it was met since; empty while Up.
@@ -21,15 +21,19 @@ type health struct {
 	mu  sync.Mutex
 	now func() time.Time
 	bad Health
+	// proven tells that the target has answered.
+	proven bool
 }
 
 // up tells how the target was before.
 func (h *health) up() (before Health) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	before, h.bad = h.bad, Health{}
+	before, h.bad, h.proven = h.bad, Health{}, true
 	return before
 }
+
+func (h *health) isProven() bool { h.mu.Lock(); defer h.mu.Unlock(); return h.proven }
 
 func (h *health) down(err error) {
 	h.mu.Lock()
@@ -45,6 +49,6 @@ func (h *health) read() Health {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	out := h.bad
-	out.Up = out.Tries == 0
+	out.Up = h.proven && out.Tries == 0
 	return out
 }

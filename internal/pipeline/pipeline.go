@@ -185,8 +185,8 @@ type Stats struct {
 	// or newer.
 	Written, Unchanged int64
 	// Replaced counts texts in which NUL or text that is not UTF-8 was
-	// replaced.
-	Replaced int64
+	// replaced, Ignored rungs that a ladder does not know and passes over.
+	Replaced, Ignored int64
 	// Ties counts different changes of one row that its version cannot tell
 	// apart from an earlier one, as far as the earlier one is remembered: some
 	// tens of thousands of changes back, and not beyond a restart.
@@ -199,6 +199,6 @@ func (s Stats) Plus(o Stats) Stats {
 		Deliveries: s.Deliveries + o.Deliveries, Events: s.Events + o.Events, Skipped: s.Skipped + o.Skipped,
 		Settled: s.Settled + o.Settled, Waited: s.Waited + o.Waited, Died: s.Died + o.Died,
 		Written: s.Written + o.Written, Unchanged: s.Unchanged + o.Unchanged,
-		Replaced: s.Replaced + o.Replaced, Ties: s.Ties + o.Ties,
+		Replaced: s.Replaced + o.Replaced, Ignored: s.Ignored + o.Ignored, Ties: s.Ties + o.Ties,
 	}
 }

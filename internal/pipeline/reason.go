@@ -54,7 +54,11 @@ func line(e journal.Entry, now time.Time, crowd int) string {
 	} else {
 		b.WriteString(": ")
 	}
-	b.WriteString(e.Reason)
+	reasons := strings.Split(e.Reason, reasonSeparator)
+	b.WriteString(strings.Join(reasons[:min(len(reasons), shownReasons)], reasonSeparator))
+	if more := len(reasons) - shownReasons; more > 0 {
+		fmt.Fprintf(&b, "%sand %d more", reasonSeparator, more)
+	}
 	if e.State != journal.Waiting {
 		return b.String()
 	}
@@ -121,7 +125,7 @@ func (r *Runner) judge(c *merge.Change, err error) verdict {
 		v.on = e.On
 	}
 	name := c.Table.Name + " " + v.key
-	if strings.HasPrefix(message, c.Table.Name+".") || strings.HasPrefix(message, c.Table.Name+":") {
+	if strings.HasPrefix(message, c.Table.Name+".") || strings.HasPrefix(message, c.Table.Name+":") || strings.HasPrefix(message, name) {
 		name = "" // the message begins with the place
 	}
 	if action != sink.Reject { // also Retry: the target takes others, but not this one
@@ -226,7 +230,7 @@ func (r *Runner) entries(w *work, now time.Time, random func() float64) []journa
 		}
 		reason := it.reason
 		if it.more >= maxReasons {
-			reason += fmt.Sprintf("; and %d more", it.more-maxReasons+1)
+			reason += fmt.Sprintf("%sand %d more", reasonSeparator, it.more-maxReasons+1)
 		}
 		e := journal.Entry{
 			Consumer: r.o.Target, Ref: it.ref, State: it.state, Reason: reason, On: it.on,

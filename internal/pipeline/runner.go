@@ -30,6 +30,11 @@ type Runner struct {
 	ties     *ties
 	ahead    *ahead
 	presence *presence
+	skipped  skipped
+	// How often the target was asked in vain whether it is there, and when it is
+	// asked next.
+	probes    int
+	nextProbe time.Time
 	// stubbornUntil is set when a batch failed though the target answered.
 	stubbornUntil atomic.Int64
 	inHand        atomic.Int64 // deliveries leased by Next and not yet counted

@@ -56,7 +56,14 @@ type verdict struct {
 
 var severity = map[journal.State]int{journal.Waiting: 1, journal.Dead: 2}
 
-const maxReasons = 3 // told of one event
+// Of one event maxReasons are kept, and shownReasons are shown in a line.
+const (
+	maxReasons   = 20
+	shownReasons = 3
+)
+
+// reasonSeparator stands between the reasons of one entry.
+const reasonSeparator = "; "
 
 // add joins a verdict into the item's: the worst state, with the reasons for
 // it.
@@ -79,7 +86,7 @@ func (it *item) add(v verdict) {
 		it.verdict, it.more = v, 0
 	case new < have || new == 0 || v.reason == it.reason:
 	case it.more < maxReasons-1:
-		it.reason += "; " + v.reason
+		it.reason += reasonSeparator + v.reason
 		it.more++
 	default:
 		it.more++
@@ -223,12 +230,15 @@ func (r *Runner) mapEvent(ctx context.Context, w *work, x *eventOf) error {
 	out, fault := r.outcome(x.event)
 	if fault == "" && !out.Wanted && x.prior == nil {
 		w.stats.Skipped++
-		w.skips[Skip{Source: x.event.Delivery.Source, Type: x.event.Type}]++
+		s := Skip{Source: x.event.Delivery.Source, Type: x.event.Type}
+		w.skips[s]++
+		r.tellSkip(s, x.event.Ref())
 		return nil
 	}
 	it := itemOf(x.event, x.prior)
 	n := len(w.items)
 	w.stats.Replaced += int64(out.Replaced)
+	w.stats.Ignored += int64(out.Ignored)
 	if fault != "" {
 		it.add(verdict{state: journal.Dead, reason: fault})
 	}
