@@ -21,6 +21,7 @@ time: created_at, in microseconds with trailing zeros cut. It is the start of th
 Triggers retry 0 times unless told otherwise (retry_conf.num_retries), in no promised order. (hasura.io/docs: Event trigger payload; server source EventTrigger.hs)`,
 		Types:       []string{"INSERT", "UPDATE", "DELETE", "MANUAL"},
 		HasID:       true,
+		Volatile:    []string{"delivery_info"},
 		HasTime:     true,
 		Grain:       Grain(time.Microsecond),
 		TimeCaution: "created_at is when the transaction began, so it cannot order two changes of one row: put a counter or updated_at column of the row into version:",

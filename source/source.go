@@ -172,6 +172,9 @@ type Preset struct {
 	Types []string
 	// HasID and HasTime tell whether events carry an identity and a time.
 	HasID, HasTime bool
+	// Volatile are members of an event's body that differ from one delivery of
+	// the event to the next.
+	Volatile []string
 	// Grain is the step of its times; 0 if HasTime is false.
 	Grain Grain
 	// TimeCaution tells why times may not order the events of one thing, and

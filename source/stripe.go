@@ -22,6 +22,7 @@ id: the body's id, evt_…, the same in every retry. Two events with different i
 time: created, when the event was made: whole seconds (in thin events nanoseconds). One checkout makes several events within a second.
 Sent in no order, for up to three days, each retry with its old snapshot.`,
 		HasID:       true,
+		Volatile:    []string{"pending_webhooks"},
 		HasTime:     true,
 		Grain:       Grain(time.Second),
 		TimeCaution: "time has whole seconds, and one action makes several events within a second: add a second element to version:, such as a rank of the status",

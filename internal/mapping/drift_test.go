@@ -232,3 +232,45 @@ tables:
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
+
+// TestC54Content: what an event says is told from what another with its identity
+// says, where no version tells which of them counts.
+func TestC54Content(t *testing.T) {
+	p := compiled(t, head+`  own: {preset: hasura, verify: none, id: event.id}
+  position: {preset: http, verify: none, id: position}
+tables:
+  key: {key: {id: text}, columns: {}, events: [{from: shop, type: key, key: {id: event.id}}, {from: own, key: {id: event.id}}, {from: position, key: {id: event.id}}]}
+  row: {key: {id: text}, columns: {a: text}, events: [{from: shop, type: row, key: {id: event.id}, set: {a: id}}]}
+`)
+	content := func(src, body string) string {
+		e := events(t, p, src, body)[0]
+		return string(p.Source(src).Content(e, p.Map(e, "db").Changes))
+	}
+	one := content("shop", `{"id":1,"type":"key","a":[1,{"x":2,"y":"é"}]}`)
+	if one == "" || one != content("shop", `{ "type":"key", "a":[1, {"y":"\u00e9","x":2}], "id":1 }`) {
+		t.Error("one event that is written in two ways is taken for two")
+	}
+	if one == content("shop", `{"id":1,"type":"key","a":[2,{"x":2,"y":"é"}]}`) {
+		t.Error("two events are taken for one")
+	}
+	if content("shop", `"x"`) != "" || content("shop", `{"type":"key","a":1}`) != "" {
+		t.Error("an event without an identity, or that says nothing, is compared")
+	}
+	if content("shop", `{"id":1,"type":"row","at":"2026-01-01T00:00:00Z"}`) != "" {
+		t.Error("an event that has a version is compared")
+	}
+	if content("position", `{"id":1}`) != "" {
+		t.Error("a position is taken for an identity that comes again")
+	}
+	hasura := func(retry, rest string) string {
+		return content("own", `{"id":"e","created_at":"2026-01-01T00:00:00Z","event":{"op":"INSERT","data":{}},"delivery_info":{"current_retry":`+retry+`}`+rest+`}`)
+	}
+	if hasura("0", "") == "" || hasura("0", "") != hasura("1", "") || hasura("0", "") == hasura("0", `,"x":1`) {
+		t.Error("a retry is taken for another event")
+	}
+	e := events(t, p, "shop", `{"id":1,"type":"key"}`)[0]
+	want := "its id 1 has come before with other contents (#3), and no version tells which of the two counts. Is sources.shop.id the identity of an event, and not of the thing it is about?"
+	if got := p.Source("shop").Conflict(e, event.Ref{Position: 3}); got != want {
+		t.Error(got)
+	}
+}

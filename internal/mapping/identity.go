@@ -4,9 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/hookfold/hookfold/event"
 	"github.com/hookfold/hookfold/internal/config"
 	"github.com/hookfold/hookfold/internal/expr"
 	"github.com/hookfold/hookfold/merge"
@@ -55,56 +57,40 @@ func (v *evaluation) identity(m *Mapping) string {
 	return id
 }
 
-// chain compiles which identity follows which.
-func (c *compiler) chain(out *Mapping, m *config.Mapping) {
-	if m.Chain == nil {
-		return
+// Content stands for what an event says, for finding out whether another with its
+// identity has said something else. It is nil where that does not matter: the
+// config declares no identity, or a version tells which of the two counts.
+func (s *Source) Content(e *event.Event, changes []*merge.Change) []byte {
+	if len(s.Config.ID) == 0 || e.ID == "" || len(changes) == 0 || s.IDReads&expr.Position != 0 {
+		return nil
 	}
-	out.Previous = c.compileRef(out.Source, m.Chain.Previous, out.names)
-	out.Next = c.compileRef(out.Source, m.Chain.Next, out.names)
-	for _, e := range []*Expr{out.Previous, out.Next} {
-		if e == nil || len(out.Table.Config.Key) == 0 {
-			continue
+	for _, c := range changes {
+		if c.Version != "" {
+			return nil
 		}
-		c.fits(out, e, out.Table.Config.Key[0].Type, nil)
 	}
+	h := sha256.New()
+	part := func(name string, j event.JSON) {
+		text := string(j.Raw())
+		if v, err := merge.ParseValue(merge.Type{Kind: merge.JSON}, text); err == nil {
+			text = v.Text() // however it was written this time
+		}
+		fmt.Fprintf(h, "%q %q\n", name, text)
+	}
+	names := e.Body.Names()
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		if !slices.Contains(s.Preset.Volatile, name) {
+			part(name, e.Body.Get(name))
+		}
+	}
+	if len(names) == 0 {
+		part("", e.Body)
+	}
+	return h.Sum(nil)[:16]
 }
 
-// links gives the links of an event; null, what is absent or unset, and an empty
-// text are no identity.
-func (v *evaluation) links(m *Mapping, key merge.Key) []merge.Link {
-	var out []merge.Link
-	for i, e := range []*Expr{m.Previous, m.Next} {
-		if e == nil {
-			continue
-		}
-		other, ok := v.neighbour(m, e, [...]string{"previous", "next"}[i])
-		if !ok || other == string(key) {
-			continue
-		}
-		l := merge.Link{Old: other, New: string(key)}
-		if i == 1 {
-			l = merge.Link{Old: string(key), New: other}
-		}
-		out = append(out, l)
-	}
-	return out
-}
-
-func (v *evaluation) neighbour(m *Mapping, e *Expr, what string) (string, bool) {
-	r := v.eval(e)
-	if r.err != nil {
-		v.failed(m, "", fmt.Errorf("chain.%s: %w", what, r.err))
-		return "", false
-	}
-	if isNothing(r.val) || r.val == expr.Unset {
-		return "", false
-	}
-	val, replaced, err := v.valuer.value(m.Table.Key[0].Type, r.val, r.bad)
-	if err != nil {
-		v.fault(m, "", "chain.%s: %v", what, err)
-		return "", false
-	}
-	v.out.Replaced += replaced
-	return val.Text(), val.Text() != ""
+// Conflict is the reason of an event whose identity has said something else
+// before, in the event first.
+func (s *Source) Conflict(e *event.Event, first event.Ref) string {
+	return fmt.Sprintf("its id %s has come before with other contents (%s), and no version tells which of the two counts. Is sources.%s.id the identity of an event, and not of the thing it is about?", e.ID, first, s.Name)
 }
