@@ -150,6 +150,7 @@ func TestJSONContract(t *testing.T) {
 	other := write("other.yaml", strings.Replace(contractConfig, "db: {url", "store: {url", 1))
 	check("forget", Fine, "forget", "-c", other, "db")
 	check("send", NotSo, "send", "-c", config, "--to", "http://127.0.0.1:1", "shop", lines, filepath.Join(dir, "none.json"))
+	t.Setenv("TMPDIR", dir)
 	check("demo", Fine, "demo")
 	printed["serve"] = shapeOf(t, serveUntilReady(t, config))
 	for _, verb := range []string{"list", "show", "retry|drop"} { // one document, whatever the state

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -53,20 +54,22 @@ func (a *app) demo() *cobra.Command {
 
 func (a *app) printDemo(r *demo.Report, keep bool) {
 	s := a.style
-	a.printf("\n%s  %s in %s: signed, shuffled, each sent twice, %d at a time.\n", s.bold("hookfold demo"),
-		plural(r.Events, "event"), plural(r.Requests, "request"), r.Connections)
-	a.printf("%s\n\n", s.dim("naive: look whether the row is there, then insert or update it; the same requests, on the same engine"))
+	a.printf("\n%s\n", s.bold("hookfold demo"))
+	a.wrap("", "", fmt.Sprintf("%s in %s, shuffled, signed, and each sent twice, %d at a time: %s.",
+		plural(r.Events, "event"), plural(r.Requests/2, "webhook"), r.Connections, plural(r.Requests, "request")))
+	a.wrap("", "2", "naive: look whether the row is there, then insert or update it. It gets the same requests, on the same engine.")
+	a.printf("\n")
 	g := grid{head: []string{"", "rows>", "Hookfold", "naive"}}
 	for _, t := range r.Tables {
 		g.add(s.bold(t.Table), thousands(t.Rows), a.score(t.Hookfold), a.score(t.Naive))
 	}
 	g.add("answers", "", answers(r.Hookfold), answers(r.Naive))
-	g.add("time", "", fmt.Sprintf("%.2f s, rows settled at %.2f s", r.Hookfold.AnsweredSeconds, r.Hookfold.SettledSeconds), fmt.Sprintf("%.2f s", r.Naive.AnsweredSeconds))
+	g.add("time", "", fmt.Sprintf("%.2f s, rows at %.2f s", r.Hookfold.AnsweredSeconds, r.Hookfold.SettledSeconds), fmt.Sprintf("%.2f s", r.Naive.AnsweredSeconds))
 	g.print(a.Out, "  ", s)
 	for _, text := range slices.Sorted(maps.Keys(r.Naive.Errors)) {
 		a.printf("  %s\n", s.dim(fmt.Sprintf("%s × 500: %s", thousands(r.Naive.Errors[text]), text)))
 	}
-	a.printf("\n%s\n", s.bold("Rows"))
+	a.printf("\n%s  %s\n", s.bold("Rows"), s.dim("= is the value of Hookfold's row"))
 	for _, t := range r.Tables {
 		a.printSample(t)
 	}
@@ -74,19 +77,19 @@ func (a *app) printDemo(r *demo.Report, keep bool) {
 	for _, t := range r.Tables {
 		a.printLate(t)
 	}
-	a.printf("\n%s\n", s.bold("Where it all is"))
+	a.printf("\n%s  %s\n  %s\n", s.bold("Where it all is"), s.dim("it stays there: remove the folder when you have seen it"), r.Files.Folder)
 	for _, f := range [][2]string{
 		{r.Files.Config, "the config"}, {r.Files.Journal, "every request as it came"}, {r.Files.Rows, "the rows"}, {r.Files.Naive, "the rows of naive"},
 	} {
-		a.printf("  %s  %s\n", f[0], s.dim("# "+f[1]))
+		a.printf("    %-14s %s\n", filepath.Base(f[0]), s.dim("# "+f[1]))
 	}
 	a.printf("\n%s\n", s.bold("Try next"))
 	for _, line := range [][2]string{
-		{"sql booking -c " + r.Files.Config, "the statements behind it"},
-		{"export -c " + r.Files.Config, "the requests, in the order in which they came"},
-		{"init calendly", "a config of your own"},
+		{"the statements behind it", "sql booking -c " + r.Files.Config},
+		{"the requests, in the order in which they came", "export -c " + r.Files.Config},
+		{"a config of your own", "init calendly"},
 	} {
-		a.printf("  %s %s  %s\n", a.Program, line[0], s.dim("# "+line[1]))
+		a.printf("  %s\n  %s %s\n", s.dim("# "+line[0]), a.Program, line[1])
 	}
 	a.printf("\n")
 	if keep {
@@ -122,7 +125,8 @@ func answers(x demo.Side) string {
 // printSample prints rows of both, one below the other. Of a wrong row only the
 // wrong values are shown.
 func (a *app) printSample(t demo.Table) {
-	g := grid{head: append([]string{fmt.Sprintf("%-16s", t.Table)}, t.Columns...)}
+	a.printf("  %s\n", a.style.bold(t.Table))
+	g := grid{head: append([]string{""}, t.Columns...)}
 	for _, x := range t.Sample {
 		cells := []string{"Hookfold"}
 		for _, k := range x.Key {
@@ -160,7 +164,7 @@ func (a *app) printSample(t demo.Table) {
 func (a *app) printLate(t demo.Table) {
 	a.printf("  %-16s %s\n", t.Table, fmt.Sprintf("%s of %s", thousands(t.Late.Lost), plural(t.Late.Changes, "change")))
 	for _, x := range t.Late.Examples {
-		a.printf("    %s\n", a.style.dim(fmt.Sprintf("%s says %s=%s of %s, but %s", x.Event, x.Column, short(x.Value), shortKey(x.Key), shortWords(x.Reason))))
+		a.wrap("    ", "2", fmt.Sprintf("%s says %s=%s of %s, but %s", x.Event, x.Column, short(x.Value), shortKey(x.Key), shortWords(x.Reason)))
 	}
 }
 
@@ -175,10 +179,10 @@ func shown(v *string) string {
 // end, which is what tells them apart.
 func short(text string) string {
 	if t, err := time.Parse("2006-01-02T15:04:05.000000Z", text); err == nil {
-		return t.Format("Jan _2 15:04:05")
+		return t.Format("Jan 2 15:04:05")
 	}
 	if r := []rune(text); len(r) > 24 {
-		return "…" + string(r[len(r)-12:])
+		return "…" + string(r[len(r)-8:])
 	}
 	return text
 }

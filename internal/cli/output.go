@@ -47,6 +47,37 @@ func (a *app) printJSON(v any) error {
 
 func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.Out, format, args...) }
 
+// textWidth is how many characters a line of prose has at most.
+const textWidth = 80
+
+// wrap prints prose in lines that fit a narrow terminal, behind an indent, in a
+// colour ("" for none). The lines after the first are indented further.
+func (a *app) wrap(indent, colour, text string) {
+	line := indent
+	flush := func() {
+		if colour == "" {
+			a.printf("%s\n", line)
+		} else {
+			a.printf("%s\n", a.style.paint(colour, line))
+		}
+	}
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+			line += word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > textWidth:
+			flush()
+			line = indent + "  " + word
+			if indent == "" {
+				line = word
+			}
+		default:
+			line += " " + word
+		}
+	}
+	flush()
+}
+
 // grid prints cells in aligned columns. A heading that ends in ">" is of a
 // column aligned to the right.
 type grid struct {

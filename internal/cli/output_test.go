@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -95,5 +97,39 @@ func TestParseRef(t *testing.T) {
 	}
 	if p, i, err := parseRef("#1042.3"); err != nil || p != 1042 || *i != 3 {
 		t.Errorf("%d %v %v", p, i, err)
+	}
+}
+
+func TestWrap(t *testing.T) {
+	var b bytes.Buffer
+	a := &app{World: World{Out: &b}}
+	a.wrap("    ", "2", strings.TrimSpace(strings.Repeat("twelve-chars ", 12)))
+	for _, line := range strings.Split(strings.TrimSpace(b.String()), "\n") {
+		if len(line) > textWidth || !strings.HasSuffix(line, "chars") {
+			t.Errorf("%q", line)
+		}
+	}
+	if n := strings.Count(b.String(), "\n"); n != 3 {
+		t.Errorf("%d lines\n%s", n, b.String())
+	}
+}
+
+// The demo is read on terminals of 80 columns too. Only the command lines may be
+// longer: they hold the path of a folder.
+func TestTheDemoFitsATerminal(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	code, out, errOut := run(t, "demo")
+	if code != Fine {
+		t.Fatal(out, errOut)
+	}
+	text, _, _ := strings.Cut(out, "Try next")
+	for _, line := range strings.Split(text, "\n") {
+		if utf8.RuneCountInString(line) > textWidth {
+			t.Errorf("%d characters: %s", utf8.RuneCountInString(line), line)
+		}
+	}
+	// What the README promises: a booking that takes place, and is canceled there.
+	if !regexp.MustCompile(`(?m)^  Hookfold  lead_\d+  active .*\n  naive     lead_\d+  canceled `).MatchString(out) {
+		t.Errorf("no booking ends up canceled:\n%s", out)
 	}
 }

@@ -161,17 +161,20 @@ func tableReport(t *mapping.Table, ours, naive *witness.Verdict, arrivals []*mer
 }
 
 // sampleKeys chooses the keys to show: those that the naive handler got most
-// strikingly wrong.
+// strikingly wrong, by rows that are there twice or by the first column.
 func sampleKeys(ours, naive *witness.Verdict, most int) []merge.Key {
 	keys := ours.Rows.Keys()
 	weight := func(k merge.Key) int {
-		switch rows := naive.Rows[k]; {
+		rows, right := naive.Rows[k], ours.Rows[k]
+		switch {
 		case len(rows) > 1:
 			return 0
 		case naive.Diffs[k] == "":
-			return 2
+			return 3
+		case len(rows) == 1 && len(right) == 1 && len(rows[0]) > 0 && rows[0][0] != right[0][0]:
+			return 1
 		}
-		return 1
+		return 2
 	}
 	slices.SortStableFunc(keys, func(a, b merge.Key) int { return cmp.Compare(weight(a), weight(b)) })
 	keys = keys[:min(most, len(keys))]

@@ -22,21 +22,25 @@ type Request struct {
 // ahead of any clock.
 var start = time.Date(2025, 11, 3, 9, 0, 0, 0, time.UTC)
 
-// The bookings of the story.
+// How much there is of everything: bookings that take place, bookings that are
+// canceled for good after them, messages, users.
 const (
-	leadCanceled = "lead_48213"
-	leadKept     = "lead_48214"
-)
-
-const (
+	kept     = 12
+	canceled = 8
 	messages = 300
 	users    = 100
 )
 
+// lead is the reference of a booking.
+func lead(n int) string { return fmt.Sprintf("lead_%d", 48201+n) }
+
 // Story tells the events of the demo, in the order in which they happened.
 func Story(seed uint64) []Request {
 	r := rand.New(rand.NewPCG(seed, 1))
-	out := append(bookings(leadCanceled, start, true), bookings(leadKept, start.Add(time.Hour), false)...)
+	var out []Request
+	for n := range kept + canceled {
+		out = append(out, bookings(lead(n), start.Add(time.Duration(n)*time.Hour), n >= kept)...)
+	}
 	out = append(out, statuses(r)...)
 	return append(out, shop(r)...)
 }
@@ -67,8 +71,8 @@ func Shuffle(requests []Request, seed uint64) []Request {
 
 // bookings is one Calendly booking that is rescheduled twice. Each reschedule
 // is two webhooks: the old invitee is canceled, stamped a moment after the new
-// one was created. With canceled, the last invitee then cancels for good.
-func bookings(lead string, at time.Time, canceled bool) []Request {
+// one was created. With forGood, the last invitee then cancels for good.
+func bookings(lead string, at time.Time, forGood bool) []Request {
 	const api = "https://api.calendly.com/scheduled_events/"
 	uri := func(n int) any {
 		if n < 1 || n > 3 {
@@ -108,7 +112,7 @@ func bookings(lead string, at time.Time, canceled bool) []Request {
 			event("invitee.created", n, created(n), false),
 			event("invitee.canceled", n-1, created(n).Add(135*time.Millisecond), true))
 	}
-	if canceled {
+	if forGood {
 		out = append(out, event("invitee.canceled", 3, created(3).Add(48*time.Hour), false))
 	}
 	return out
