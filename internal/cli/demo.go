@@ -125,7 +125,7 @@ func answers(x demo.Side) string {
 // printSample prints rows of both, one below the other. Of a wrong row only the
 // wrong values are shown.
 func (a *app) printSample(t demo.Table) {
-	a.printf("  %s\n", a.style.bold(t.Table))
+	a.printf(" %s\n", a.style.bold(t.Table))
 	g := grid{head: append([]string{""}, t.Columns...)}
 	for _, x := range t.Sample {
 		cells := []string{"Hookfold"}
@@ -158,7 +158,7 @@ func (a *app) printSample(t demo.Table) {
 			g.add(a.style.bad("naive"), a.style.bad("no row"))
 		}
 	}
-	g.print(a.Out, "  ", a.style)
+	g.print(a.Out, " ", a.style)
 }
 
 func (a *app) printLate(t demo.Table) {

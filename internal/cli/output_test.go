@@ -129,7 +129,7 @@ func TestTheDemoFitsATerminal(t *testing.T) {
 		}
 	}
 	// What the README promises: a booking that takes place, and is canceled there.
-	if !regexp.MustCompile(`(?m)^  Hookfold  lead_\d+  active .*\n  naive     lead_\d+  canceled `).MatchString(out) {
+	if !regexp.MustCompile(`(?m)^ Hookfold  lead_\d+  active .*\n naive     lead_\d+  canceled `).MatchString(out) {
 		t.Errorf("no booking ends up canceled:\n%s", out)
 	}
 }
