@@ -216,7 +216,7 @@ func applier(schema string) function {
 // names is the expression of a text[] of names as compile.PostgresName writes
 // them.
 func inspection(schema, names string) string {
-	of := strings.NewReplacer("$1::oid", "r.oid")
+	of := strings.NewReplacer("$1::oid", "r.oid", "-- The columns of one table, in order. $1 is the table's oid.\n", "")
 	return fmt.Sprintf(`select json_build_object(
     'functions', (select coalesce(json_agg(p.proname::text order by p.proname::text), '[]') from pg_catalog.pg_proc p
         where p.pronamespace = %s::regnamespace and starts_with(p.proname::text, 'hookfold_')),

@@ -290,18 +290,21 @@ func (r *request) shown(t *tableInfo) (string, *apiError) {
 		}
 		return strings.Join(out, ", "), nil
 	}
-	for _, item := range strings.Split(list, ",") {
-		alias, column, ok := strings.Cut(item, ":")
-		if !ok || strings.HasPrefix(column, ":") { // a cast, not an alias
-			alias, column = "", item
+	for _, item := range items(list) {
+		column, alias := item, ""
+		if before, after, ok := strings.Cut(item, ":"); ok && !strings.HasPrefix(after, ":") && !strings.HasPrefix(item, `"`) {
+			alias, column = before, after
 		}
-		column, cast, _ := strings.Cut(column, "::")
+		cast := ""
 		if strings.HasPrefix(column, `"`) {
-			column = newParser(column).quoted()
+			p := newParser(column)
+			column, cast = p.quoted(), p.text
+		} else if i := strings.Index(column, "::"); i >= 0 {
+			column, cast = column[:i], column[i:]
 		}
 		sql := "r." + quote(column)
 		if cast != "" {
-			sql = "cast(" + sql + " as " + cast + ")"
+			sql = "cast(" + sql + " as " + strings.TrimPrefix(cast, "::") + ")"
 		}
 		if alias == "" {
 			alias = column
@@ -309,6 +312,24 @@ func (r *request) shown(t *tableInfo) (string, *apiError) {
 		out = append(out, sql+" as "+quote(alias))
 	}
 	return strings.Join(out, ", "), nil
+}
+
+// items splits a list at the commas that stand outside of quotes.
+func items(list string) []string {
+	var out []string
+	start, within := 0, false
+	for i := 0; i < len(list); i++ {
+		switch {
+		case within && list[i] == '\\':
+			i++
+		case list[i] == '"':
+			within = !within
+		case list[i] == ',' && !within:
+			out = append(out, list[start:i])
+			start = i + 1
+		}
+	}
+	return append(out, list[start:])
 }
 
 func jsonList(list, from string) string {

@@ -26,7 +26,7 @@ func (s *Server) selectRows(r *request, t *tableInfo) (*result, *apiError) {
 	sql := table + " where " + where
 	if order, ok := r.param("order"); ok {
 		var by []string
-		for _, o := range strings.Split(order, ",") {
+		for _, o := range items(order) {
 			column, how, _ := strings.Cut(o, ".")
 			if strings.HasPrefix(o, `"`) {
 				p := newParser(o)

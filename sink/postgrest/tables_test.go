@@ -1,0 +1,162 @@
+package postgrest_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
+)
+
+// col describes a column as a config does: "price numeric", "note text scope note",
+// "origin text first", "step text ladder sent,read".
+func col(t testing.TB, s string) merge.Column {
+	t.Helper()
+	w := strings.Fields(s)
+	typ, err := merge.ParseType(w[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := merge.Column{Name: w[0], Type: typ, Scope: merge.RowScope}
+	for i := 2; i < len(w); i++ {
+		switch w[i] {
+		case "scope":
+			i++
+			c.Scope = w[i]
+		case "ladder":
+			i++
+			c.Rule, c.Rungs = merge.Ladder, strings.Split(w[i], ",")
+		default:
+			rule, ok := merge.ParseRule(w[i])
+			if !ok {
+				t.Fatalf("no rule %s", w[i])
+			}
+			c.Rule = rule
+		}
+	}
+	if c.Rule != merge.Latest && c.Scope == merge.RowScope {
+		c.Scope = ""
+	}
+	return c
+}
+
+// shape makes the rules of a table with a key, "id text", and columns.
+func shape(t testing.TB, name, key string, columns ...string) merge.Table {
+	t.Helper()
+	m := merge.Table{Name: name}
+	for _, k := range strings.Split(key, ", ") {
+		c := col(t, k)
+		m.Key = append(m.Key, merge.KeyColumn{Name: c.Name, Type: c.Type})
+	}
+	for _, c := range columns {
+		m.Columns = append(m.Columns, col(t, c))
+	}
+	return m
+}
+
+func tableOf(t testing.TB, name, key string, columns ...string) *sink.Table {
+	t.Helper()
+	return &sink.Table{Name: name, Table: merge.NewTable(shape(t, name, key, columns...))}
+}
+
+// booking is a table with occupants.
+func booking(t testing.TB) *sink.Table {
+	m := shape(t, "booking", "ref text", "status text", "no_show bool scope no_show", "channel text scope key", "changed_at timestamp touch")
+	m.Occupied = true
+	return &sink.Table{Name: "booking", Table: merge.NewTable(m)}
+}
+
+// say makes a change: columns by name, nil is NULL, those not named are unset.
+func say(t testing.TB, table *sink.Table, key string, version int64, set map[string]any) *merge.Change {
+	t.Helper()
+	c := &merge.Change{Table: table.Table, Key: merge.NewKey(strings.Split(key, "|")...), Cells: make([]merge.Cell, len(table.Columns))}
+	c.Version = merge.NewVersion([]merge.Component{merge.IntOf(version)}, merge.Write, []byte(key), []byte(fmt.Sprint(set)))
+	for name, v := range set {
+		i := table.Column(name)
+		if i < 0 {
+			t.Fatalf("no column %s", name)
+		}
+		c.Cells[i].Set = true
+		if v == nil {
+			continue
+		}
+		var err error
+		if c.Cells[i].Value, err = merge.ParseValue(table.Columns[i].Type, v.(string)); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	return c
+}
+
+func batch(table *sink.Table, changes ...*merge.Change) *sink.Batch {
+	return &sink.Batch{Groups: []sink.Group{{Table: table, Rows: merge.Fold(table.Table, changes)}}}
+}
+
+func write(t testing.TB, s sink.Sink, table *sink.Table, changes ...*merge.Change) *sink.Result {
+	t.Helper()
+	r, err := s.Apply(t.Context(), batch(table, changes...))
+	if err != nil {
+		t.Fatalf("apply: %v", err)
+	}
+	return r
+}
+
+// refused applies changes that cannot land, and returns the error.
+func refused(t testing.TB, s sink.Sink, table *sink.Table, changes ...*merge.Change) *sink.Error {
+	t.Helper()
+	_, err := s.Apply(t.Context(), batch(table, changes...))
+	return sinkError(t, err)
+}
+
+func sinkError(t testing.TB, err error) *sink.Error {
+	t.Helper()
+	var rows *sink.BatchError
+	if errors.As(err, &rows) {
+		return rows.Rows[0].Err
+	}
+	var e *sink.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("%v is not an error of package sink", err)
+	}
+	return e
+}
+
+// shown reads one row's columns as text, in the order of the table's.
+func shown(t testing.TB, s sink.Sink, table *sink.Table, key string) string {
+	t.Helper()
+	rows, err := s.Read(t.Context(), table, []merge.Key{merge.NewKey(strings.Split(key, "|")...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows[0] == nil {
+		return "no row"
+	}
+	var out []string
+	for i, c := range table.Columns {
+		if c.Rule != merge.Touch {
+			out = append(out, c.Name+"="+rows[0].Cells[i].Value.String())
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func mustShow(t testing.TB, s sink.Sink, table *sink.Table, key, want string) {
+	t.Helper()
+	if got := shown(t, s, table, key); got != want {
+		t.Errorf("%s %s:\n got %s\nwant %s", table.Name, key, got, want)
+	}
+}
+
+// bring runs what Plan says.
+func bring(t testing.TB, s sink.Sink, tables ...*sink.Table) {
+	t.Helper()
+	statements, err := s.Plan(t.Context(), tables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Execute(t.Context(), statements); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,223 @@
+-- Made by Hookfold. Run it in one go (Supabase: SQL editor); it adds, and changes or removes nothing.
+begin;
+
+create table message_status (
+    message_id text collate "C" not null,
+    status text,
+    sent_at timestamp with time zone,
+    error bigint,
+    error_version text collate "C",
+    primary key (message_id)
+);
+
+alter table message_status enable row level security;
+
+create or replace function public.hookfold_rows_message_status_7abb0914e7af(hookfold_group json) returns json
+language plpgsql volatile security invoker
+set search_path = public, extensions, pg_temp
+as $hookfold$
+#variable_conflict use_column
+declare
+    hookfold_rows json;
+    hookfold_places bigint[];
+    hookfold_count bigint;
+    hookfold_written bigint := 0;
+    hookfold_out jsonb := '{}';
+begin
+    -- Rows that have all that a new row needs.
+    hookfold_rows := hookfold_group -> 'upsert';
+    if hookfold_rows is not null then
+        insert into message_status as t (message_id, status, sent_at, error, error_version)
+        select v.message_id,
+            v.status,
+            v.sent_at::timestamp with time zone,
+            v.error::bigint,
+            v.error_version
+        from json_to_recordset(hookfold_rows) as v (message_id text, status text, sent_at text, error text, error_version text)
+        on conflict (message_id) do update set
+            error = case when excluded.error_version collate "C" >= coalesce(t.error_version, '') collate "C" then excluded.error else t.error end,
+            error_version = case when excluded.error_version collate "C" >= coalesce(t.error_version, '') collate "C" then excluded.error_version else t.error_version end,
+            status = case when excluded.status is not null and (t.status is null or case excluded.status collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.status collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end) then excluded.status else t.status end,
+            sent_at = case when excluded.sent_at is not null and (t.sent_at is null or t.sent_at > excluded.sent_at) then excluded.sent_at else t.sent_at end
+        where (excluded.error_version collate "C" >= coalesce(t.error_version, '') collate "C" and (excluded.error is distinct from t.error or excluded.error_version is distinct from t.error_version))
+           or (excluded.status is not null and (t.status is null or case excluded.status collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.status collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
+           or (excluded.sent_at is not null and (t.sent_at is null or t.sent_at > excluded.sent_at));
+        get diagnostics hookfold_count = row_count;
+        hookfold_written := hookfold_written + hookfold_count;
+    end if;
+    -- Rows of which nothing is known but the key.
+    hookfold_rows := hookfold_group -> 'stubs';
+    if hookfold_rows is not null then
+        insert into message_status as t (message_id, status, sent_at, error, error_version)
+        select v.message_id,
+            v.status,
+            v.sent_at::timestamp with time zone,
+            v.error::bigint,
+            v.error_version
+        from json_to_recordset(hookfold_rows) as v (message_id text, status text, sent_at text, error text, error_version text)
+        on conflict (message_id) do nothing;
+        get diagnostics hookfold_count = row_count;
+        hookfold_written := hookfold_written + hookfold_count;
+    end if;
+    -- Rows that are only written if they are there.
+    hookfold_rows := hookfold_group -> 'guests';
+    if hookfold_rows is not null then
+        hookfold_places := array(select l.place from (
+            select v.hookfold_n, array[]::bool[]
+            from rows from (json_to_recordset(hookfold_rows) as (message_id text)) with ordinality as v (message_id, hookfold_n)
+            join message_status as t on t.message_id = v.message_id
+            order by v.hookfold_n
+            for no key update of t
+        ) as l (place, empty));
+        hookfold_out := hookfold_out || jsonb_build_object('guests', array(
+            select n from generate_series(1, json_array_length(hookfold_rows)) as n where n <> all (hookfold_places)));
+        hookfold_rows := (select coalesce(json_agg(e.item order by e.place), '[]') from json_array_elements(hookfold_rows) with ordinality as e (item, place)
+            where e.place = any (hookfold_places));
+        update message_status as t
+        set error = case when excluded.error_version collate "C" >= coalesce(t.error_version, '') collate "C" then excluded.error else t.error end,
+            error_version = case when excluded.error_version collate "C" >= coalesce(t.error_version, '') collate "C" then excluded.error_version else t.error_version end,
+            status = case when excluded.status is not null and (t.status is null or case excluded.status collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.status collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end) then excluded.status else t.status end,
+            sent_at = case when excluded.sent_at is not null and (t.sent_at is null or t.sent_at > excluded.sent_at) then excluded.sent_at else t.sent_at end
+        from (select v.message_id as message_id,
+            v.status as status,
+            v.sent_at::timestamp with time zone as sent_at,
+            v.error::bigint as error,
+            v.error_version as error_version
+            from json_to_recordset(hookfold_rows) as v (message_id text, status text, sent_at text, error text, error_version text)) as excluded
+        where t.message_id = excluded.message_id
+          and ((excluded.error_version collate "C" >= coalesce(t.error_version, '') collate "C" and (excluded.error is distinct from t.error or excluded.error_version is distinct from t.error_version))
+           or (excluded.status is not null and (t.status is null or case excluded.status collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.status collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
+           or (excluded.sent_at is not null and (t.sent_at is null or t.sent_at > excluded.sent_at)));
+        get diagnostics hookfold_count = row_count;
+        hookfold_written := hookfold_written + hookfold_count;
+    end if;
+    return hookfold_out || jsonb_build_object('written', hookfold_written);
+end
+$hookfold$;
+
+revoke all on function public.hookfold_rows_message_status_7abb0914e7af(json) from public;
+
+do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop execute format('revoke all on function public.hookfold_rows_message_status_7abb0914e7af(json) from %I', r); end loop; end $hookfold$;
+
+grant execute on function public.hookfold_rows_message_status_7abb0914e7af(json) to service_role;
+
+create or replace function public.hookfold_inspect_8c0e8c98b5b3(hookfold_tables text[]) returns json
+language sql stable security invoker
+set search_path = public, extensions, pg_temp
+as $hookfold$
+select json_build_object(
+    'functions', (select coalesce(json_agg(p.proname::text order by p.proname::text), '[]') from pg_catalog.pg_proc p
+        where p.pronamespace = 'public'::regnamespace and starts_with(p.proname::text, 'hookfold_')),
+    'tables', (select coalesce(json_object_agg(x.name, x.live), '{}') from (
+        select n.name, json_build_object('kind', r.kind, 'fills', r.fills,
+            'columns', (select json_agg(c) from (
+with recursive behind as (
+    select a.attnum, a.atttypid as typ, a.atttypmod as mod, false as refuses, null::text as dflt
+    from pg_catalog.pg_attribute a
+    where a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
+    union all
+    select b.attnum, t.typbasetype, t.typtypmod, t.typnotnull, t.typdefault collate "default"
+    from behind b
+    join pg_catalog.pg_type t on t.oid = b.typ
+    where t.typtype = 'd'
+), base as (
+    select b.attnum, b.typ, b.mod
+    from behind b
+    join pg_catalog.pg_type t on t.oid = b.typ and t.typtype <> 'd'
+), domain as (
+    select attnum, bool_or(refuses) as refuses, min(dflt) as dflt
+    from behind
+    group by attnum
+)
+select
+    a.attname::text,
+    pg_catalog.format_type(a.atttypid, a.atttypmod),
+    pg_catalog.format_type(base.typ, base.mod),
+    t.typname::text,
+    case when t.typname in ('varchar', 'bpchar') and base.mod > 4 then base.mod - 4 else 0 end,
+    case when t.typname = 'numeric' and base.mod > 4 then ((base.mod - 4) >> 16) & 65535 else 0 end,
+    case when t.typname = 'numeric' and base.mod > 4 then (base.mod - 4) & 2047 else 0 end,
+    array(select e.enumlabel::text from pg_catalog.pg_enum e where e.enumtypid = base.typ order by e.enumsortorder),
+    a.attnotnull or domain.refuses,
+    case
+        when a.attidentity = 'd' then 'nextval(' || pg_catalog.quote_literal(pg_catalog.pg_get_serial_sequence(r.oid::regclass::text, a.attname)) || '::regclass)'
+        when a.attgenerated <> '' or a.attidentity <> '' then ''
+        else coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid), domain.dflt, '')
+    end,
+    a.attgenerated <> '' or a.attidentity = 'a',
+    case when t.typname = 'citext' then 'citext' when l.collisdeterministic then '' else coalesce(l.collname::text, '') end
+from pg_catalog.pg_attribute a
+join base on base.attnum = a.attnum
+join domain on domain.attnum = a.attnum
+join pg_catalog.pg_type t on t.oid = base.typ
+left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+left join pg_catalog.pg_collation l on l.oid = a.attcollation
+where a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
+order by a.attnum
+
+) as c (name, "type", base, internal, "length", "precision", scale, labels, not_null, dflt, generated, "collation")),
+            'uniques', (select json_agg(u) from (
+select i.indexrelid::regclass::text, array(
+    select a.attname::text
+    from pg_catalog.unnest(i.indkey::int2[]) with ordinality as k (n, at)
+    join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.n
+    where k.at <= i.indnkeyatts
+    order by k.at)
+from pg_catalog.pg_index i
+where i.indrelid = r.oid and i.indisunique and i.indisvalid and i.indimmediate and i.indpred is null and i.indexprs is null
+order by not i.indisprimary, 1
+) as u (name, columns))) as live
+        from unnest(hookfold_tables) as n (name)
+        cross join lateral (
+select c.oid, c.relkind::text, exists (
+    select from pg_catalog.pg_trigger g
+    where g.tgrelid = c.oid and not g.tgisinternal and g.tgenabled <> 'D' and g.tgtype & 7 = 7)
+from pg_catalog.pg_class c
+where c.oid = pg_catalog.to_regclass(n.name)
+) as r (oid, kind, fills)) as x))
+$hookfold$;
+
+revoke all on function public.hookfold_inspect_8c0e8c98b5b3(text[]) from public;
+
+do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop execute format('revoke all on function public.hookfold_inspect_8c0e8c98b5b3(text[]) from %I', r); end loop; end $hookfold$;
+
+grant execute on function public.hookfold_inspect_8c0e8c98b5b3(text[]) to service_role;
+
+create or replace function public.hookfold_apply_576c62bdc62a(hookfold_batch json) returns json
+language plpgsql volatile security invoker
+set search_path = pg_catalog, pg_temp
+set default_transaction_isolation = 'read committed'
+as $hookfold$
+declare
+    hookfold_group json;
+    hookfold_answer json;
+    hookfold_answers jsonb := '[]';
+    hookfold_lacking bigint := 0;
+begin
+    for hookfold_group in select e.item from json_array_elements(hookfold_batch) with ordinality as e (item, place) order by e.place loop
+        if hookfold_group ->> 'function' !~ '^hookfold_rows_[a-z0-9_]+$' then
+            raise exception 'not a function of Hookfold: %', hookfold_group ->> 'function';
+        end if;
+        execute format('select %I.%I($1)', 'public', hookfold_group ->> 'function') into hookfold_answer using hookfold_group;
+        hookfold_answers := hookfold_answers || jsonb_build_array(hookfold_answer::jsonb - 'there_visits');
+        hookfold_lacking := hookfold_lacking
+            + coalesce(json_array_length(hookfold_answer -> 'partial'), 0) + coalesce(json_array_length(hookfold_answer -> 'shown'), 0);
+    end loop;
+    if hookfold_lacking > 0 then
+        raise exception using errcode = 'HF001', message = 'rows lack columns that are NOT NULL', detail = hookfold_answers::text;
+    end if;
+    return hookfold_answers;
+end
+$hookfold$;
+
+revoke all on function public.hookfold_apply_576c62bdc62a(json) from public;
+
+do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop execute format('revoke all on function public.hookfold_apply_576c62bdc62a(json) from %I', r); end loop; end $hookfold$;
+
+grant execute on function public.hookfold_apply_576c62bdc62a(json) to service_role;
+
+grant select, insert, update on message_status to service_role;
+
+notify pgrst, 'reload schema';
+
+commit;
