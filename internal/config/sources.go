@@ -18,8 +18,8 @@ func sourceKeys() section[Source] {
 	return section[Source]{
 		path: "sources.<source>", doc: "The name is part of the address: `/in/<source>`.",
 		keys: []key[Source]{
-			{name: "preset", form: "a preset", needed: "preset: http", doc: "The provider. `http` is any other.", read: readPreset},
-			{name: "secrets", form: "a list of secrets", def: "none", doc: "What requests are signed with. Several, while one takes the place of another. Needed unless `verify: none`.", read: readSecrets},
+			{name: "preset", form: "a preset", needed: "preset: http", doc: "The provider: [presets.md](presets.md) tells what each signs and sends. `http` is any other.", read: readPreset},
+			{name: "secrets", form: "a list of secrets", def: "none", doc: "What requests are signed with. Several, while one takes the place of another. Needed unless `verify: none`. With `standard-webhooks` a `whsec_…` for HMAC, or the sender's public key `whpk_…` for ed25519.", read: readSecrets},
 			{name: "verify_token", form: "text", def: "none", doc: "The token of the handshake by which Meta (whatsapp) registers an endpoint.",
 				read: func(v value, s *Source) { s.VerifyToken, _ = v.text("the token you have given to the provider") }},
 			{name: "verify", form: "a map, `bearer` or `none`", def: "the preset's", doc: "How requests are verified. Needed with `preset: http`.", read: readVerify},
@@ -64,7 +64,7 @@ func verifyKeys() section[Verify] {
 			"- `{basic: NAME}`: a user name and a secret as its password, in `Authorization`.\n" +
 			"- `bearer`: `Authorization: Bearer` and a secret.\n" +
 			"- `{header: X-Name}`: a header that holds a secret, after the `prefix` if there is one.\n" +
-			"- `none`: everybody is believed.",
+			"- `none`: everybody is believed who can reach the address, and whoever knows a key can write its row. Only where something in front of Hookfold lets nobody else in.",
 		keys: []key[Verify]{
 			{name: "hmac", form: "`sha256`, `sha1`, `sha512`", def: "none", doc: "The hash of the signature.",
 				read: func(v value, o *Verify) {

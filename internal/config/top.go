@@ -69,7 +69,7 @@ func journalKeys() section[Journal] {
 	return section[Journal]{
 		path: "journal", doc: "A text in its place is the `url`.",
 		keys: []key[Journal]{
-			{name: "url", form: "`sqlite:` and a file", needed: "url: sqlite:hookfold.db", doc: "The file of the journal. `postgres://` and `nats://` come in a later version.",
+			{name: "url", form: "`sqlite:` and a file", needed: "url: sqlite:hookfold.db", doc: "The file of the journal; a relative path is taken from the working directory. `postgres://` and `nats://` come in a later version.",
 				read: readJournalURL},
 			{name: "keep", form: "a length of time, or `forever`", def: "`30d`", doc: "The age from which settled deliveries are removed. Waiting and dead ones stay.",
 				read: func(v value, j *Journal) {
@@ -88,7 +88,7 @@ func targetKeys() section[Target] {
 		path: "targets.<target>", doc: "A text in its place is the `url`.",
 		keys: []key[Target]{
 			{name: "url", form: "`postgres://…`, `postgresql://…`, `sqlite:` and a file", needed: `url: "${DATABASE_URL}"`,
-				doc:  "The database. `mysql://`, `sqlserver://`, `hasura+https://` and `supabase+https://` come in later versions.",
+				doc:  "The database. A relative path of a SQLite file is taken from the working directory. `mysql://`, `sqlserver://`, `hasura+https://` and `supabase+https://` come in later versions.",
 				read: readTargetURL},
 			{name: "pooler", form: "`transaction`", def: "none", doc: "Say `transaction` where the URL is that of a pooler which lends a connection for one transaction (PgBouncer, Supabase port 6543): no prepared statement then outlives its transaction.",
 				read: func(v value, t *Target) {
