@@ -43,6 +43,9 @@ func (s *rest) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error) {
 		if judged && f.schema {
 			s.forget()
 		}
+		if judged {
+			s.name(f, b)
+		}
 		return nil, asError(err)
 	}
 }

@@ -85,6 +85,11 @@ func (s *rest) suits(t *sink.Table, live *sink.Live) error {
 			return operator("table %s: %s", t.Name, p.Text)
 		}
 	}
+	for _, k := range t.Key {
+		if l := live.Column(k.Name); k.Type.Kind == merge.Text && l.Base != "text" && l.Base != "character varying" && len(l.Labels) == 0 {
+			return operator("table %s: key column %s is %s, for which different keys may be one, and in mode rest a row is found again by its key. Alter it to text, or use mode: rpc", t.Name, k.Name, l.Type)
+		}
+	}
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		l := live.Column(c.Name)

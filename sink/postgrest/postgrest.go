@@ -177,10 +177,14 @@ type rest struct {
 	last   []*sink.Table // of Plan
 }
 
-// Ping is sink.Sink's.
+// Ping is sink.Sink's. A migration that has not run yet does not count.
 func (s *rest) Ping(ctx context.Context) error {
 	if s.opts.Mode == RPC {
 		_, err := s.inspect(ctx, nil)
+		var f *fault
+		if errors.As(err, &f) && f.absent {
+			return nil
+		}
 		return asError(err)
 	}
 	_, err := s.do(ctx, request{method: http.MethodGet, profile: s.opts.Schema})

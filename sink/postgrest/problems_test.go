@@ -3,6 +3,7 @@ package postgrest_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -346,5 +347,83 @@ func TestReadsEveryPage(t *testing.T) {
 	known, err := s.(sink.Knower).Known(t.Context(), table, []merge.Key{merge.NewKey("t0", "0"), merge.NewKey("t9", "0")})
 	if err != nil || !known[0] || known[1] {
 		t.Errorf("%v, %v", known, err)
+	}
+}
+
+// What a row waits for is named, so that it is woken by it.
+func TestWaitsForNamed(t *testing.T) {
+	inEachMode(t, func(t *testing.T, mode postgrest.Mode) {
+		parent, table := tableOf(t, "account", "id text"), tableOf(t, "item", "id text", "account_id text", "code text scope code")
+		p, s := ready(t, mode, postgrest.Options{}, parent, table)
+		p.Exec(t, "alter table item add foreign key (account_id) references account", "alter table item add constraint one_code unique (code)")
+		e := refused(t, s, table, say(t, table, "k", 1, map[string]any{"account_id": "a,1"}))
+		if e.Action != sink.Wait || e.Why != sink.NeedsParent || e.On != "account id=a,1" {
+			t.Errorf("a parent that is not there: %+v", e)
+		}
+		write(t, s, table, say(t, table, "k", 1, map[string]any{"code": "c"}))
+		e = refused(t, s, table, say(t, table, "l", 1, map[string]any{"code": "c"}))
+		if e.Action != sink.Wait || e.Why != sink.UniqueValue || e.On != "item" {
+			t.Errorf("a value that another row has: %+v", e)
+		}
+	})
+}
+
+func TestKeysThatAreOneToTheDatabase(t *testing.T) {
+	p := postgresttest.New(t, postgresttest.Options{})
+	p.Exec(t, "create table padded (id character(5) primary key, n bigint)")
+	p.Grant(t, "padded")
+	table := tableOf(t, "padded", "id text", "n int max")
+	s := open(t, p, []*sink.Table{table}, postgrest.Options{Mode: postgrest.REST})
+	if e := refused(t, s, table, say(t, table, "k", 1, map[string]any{"n": "1"})); e.Action != sink.Retry || !strings.Contains(e.Message, "mode: rpc") {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestPing(t *testing.T) {
+	inEachMode(t, func(t *testing.T, mode postgrest.Mode) {
+		p := postgresttest.New(t, postgresttest.Options{})
+		s := open(t, p, nil, postgrest.Options{Mode: mode})
+		if err := s.Ping(t.Context()); err != nil {
+			t.Errorf("before the migration: %v", err)
+		}
+		p.Double.Inject(func(*http.Request) postgresttest.Fault { return postgresttest.DatabaseDown })
+		if err := s.Ping(t.Context()); sinkError(t, err).Action != sink.Retry {
+			t.Error(err)
+		}
+	})
+}
+
+// The live suite's way, with a double in the place of a real server: it needs
+// nothing but the variables, and leaves nothing behind.
+func TestLiveLeavesNothing(t *testing.T) {
+	p := postgresttest.New(t, postgresttest.Options{})
+	for _, key := range []string{p.Key, ""} {
+		api := p.API
+		if key == "" { // whoever asks without a key may write
+			api = postgresttest.Start(t, p.Database, postgresttest.Options{Schemas: []string{p.Schema}, Anon: p.Anon}).URL
+		}
+		testdb.Exec(t, p.Database, "create table if not exists theirs (id int)")
+		t.Setenv(postgresttest.LiveVar, api)
+		t.Setenv(postgresttest.LiveKeyVar, key)
+		t.Setenv(postgresttest.LiveDatabaseVar, p.Database)
+		t.Setenv(postgresttest.LiveSchemaVar, p.Schema)
+		inEachMode(t, func(t *testing.T, mode postgrest.Mode) {
+			live := postgresttest.Live(t)
+			live.Exec(t, "create table before (id text primary key)")
+			live.Grant(t, "before")
+			table := tableOf(t, "item", "id text", "n int max")
+			s := open(t, live, []*sink.Table{table}, postgrest.Options{Mode: mode})
+			bring(t, s, table)
+			write(t, s, table, say(t, table, "k", 1, map[string]any{"n": "1"}))
+			mustShow(t, s, table, "k", "n=1")
+		})
+		c := testdb.Connect(t, t.Context(), p.Database)
+		var left string
+		err := c.QueryRow(t.Context(), `select (select string_agg(relname, ' ') from pg_class where relnamespace = $1::regnamespace and relkind = 'r') ||
+			(select count(*) from pg_proc where pronamespace = $1::regnamespace)`, p.Schema).Scan(&left)
+		c.Close(t.Context())
+		if err != nil || left != "theirs0" {
+			t.Errorf("there is left: %s, %v", left, err)
+		}
 	}
 }

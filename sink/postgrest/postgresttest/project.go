@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -48,9 +50,8 @@ func New(t testing.TB, opts Options) *Project {
 		t.Fatal("the URL of the database cannot be read")
 	}
 	p.Schema = u.Query().Get("search_path")
-	var b [6]byte
-	rand.Read(b[:])
-	p.Role, p.Anon = "hookfold_test_service_"+hex.EncodeToString(b[:]), "hookfold_test_anon_"+hex.EncodeToString(b[:])
+	own := unique()
+	p.Role, p.Anon = "hookfold_test_service_"+own, "hookfold_test_anon_"+own
 	testdb.Exec(t, p.Database,
 		"create role "+p.Role+" bypassrls", "create role "+p.Anon,
 		"grant usage on schema "+p.Schema+" to "+p.Role+", "+p.Anon)
@@ -125,7 +126,7 @@ union all select 'drop table if exists ' || c.oid::regclass || ' cascade' from p
 	return list
 }
 
-// Exec runs statements on the database, and lets the API learn of them.
+// Exec runs statements on the database, and returns when the API knows of them.
 func (p *Project) Exec(t testing.TB, statements ...string) {
 	t.Helper()
 	testdb.Exec(t, p.Database, statements...)
@@ -133,7 +134,40 @@ func (p *Project) Exec(t testing.TB, statements ...string) {
 		p.Double.Await(func() { testdb.Exec(t, p.Database, "notify pgrst, 'reload schema'") })
 		return
 	}
-	testdb.Exec(t, p.Database, "notify pgrst, 'reload schema'")
+	mark := "hookfold_mark_" + unique()
+	testdb.Exec(t, p.Database, "create function "+mark+"() returns int language sql as 'select 1'", "notify pgrst, 'reload schema'")
+	for deadline := time.Now().Add(30 * time.Second); !p.knows(t, mark); {
+		if time.Now().After(deadline) {
+			t.Fatal("the API does not read its schema again: does it listen on the channel pgrst, and does it expose the schema?")
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+	testdb.Exec(t, p.Database, "drop function "+mark+"()")
+}
+
+func (p *Project) knows(t testing.TB, function string) bool {
+	r, err := http.NewRequest(http.MethodPost, p.API+"/rpc/"+function, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Content-Profile", p.Schema)
+	if p.Key != "" {
+		r.Header.Set("Authorization", "Bearer "+p.Key)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Do(r)
+	if err != nil {
+		t.Fatalf("%s: %v", LiveVar, err)
+	}
+	res.Body.Close()
+	return res.StatusCode == http.StatusOK
+}
+
+func unique() string {
+	var b [6]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
 }
 
 // Grant lets the key's role use a table.
