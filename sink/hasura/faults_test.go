@@ -307,6 +307,44 @@ func TestNobodyElseIsAsked(t *testing.T) {
 	}
 }
 
+// A role that is shown only a few rows at once is still told of all.
+func TestRolesThatSeeFewRows(t *testing.T) {
+	slot := booking(t)
+	own := []string{"ref", "channel", "key_version", "status", "invitee", "row_version", "no_show", "no_show_version", "seats", "occupant_since", "occupant_id"}
+	records := []string{"ref", "occupant_id", "status", "invitee", "row_version", "no_show", "no_show_version", "seats", "occupant_since"}
+	url := testdb.Schema(t)
+	admin := hasuratest.New(t, url, hasuratest.Options{})
+	(&rig{open(t, admin, nil, hasura.Options{}), admin, url}).bring(t, slot)
+	server := hasuratest.New(t, url, hasuratest.Options{AdminSecret: "top", Roles: map[string]map[string]hasuratest.Columns{"writer": {
+		"booking":           {Select: own, Insert: own, Update: own, Limit: 2},
+		"booking_occupants": {Select: records, Insert: records, Update: records, Limit: 2},
+	}}})
+	s := open(t, server, nil, hasura.Options{AdminSecret: "top", Role: "writer"})
+	var all []*merge.Change
+	for i := range 5 {
+		for _, key := range []string{"a", "b", "c", "d", "e"} {
+			all = append(all, occupant(say(t, slot, key, 1, set{"status": "active", "invitee": string(rune('A' + i))}), string(rune('A'+i)), int64(i)))
+		}
+	}
+	write(t, s, slot, all...)
+	guests := []*merge.Change{}
+	for _, key := range []string{"a", "b", "c", "d", "e", "f"} {
+		c := say(t, slot, key, 1, set{"channel": "web"})
+		c.IfMissing = merge.Wait
+		guests = append(guests, c)
+	}
+	if got := write(t, s, slot, guests...); len(got.Absent) != 1 || got.Written != 5 {
+		t.Errorf("%+v", got)
+	}
+	rows, err := s.Read(t.Context(), slot, nil)
+	if err != nil || len(rows) != 5 {
+		t.Errorf("%d rows, %v", len(rows), err)
+	}
+	for _, key := range []string{"a", "b", "c", "d", "e"} {
+		mustShow(t, s, slot, key, "status=active invitee=E no_show=NULL seats=NULL channel=web")
+	}
+}
+
 func TestCredentials(t *testing.T) {
 	table := tableOf(t, "item", "id text", "a text")
 	cols := []string{"id", "a", "row_version"}

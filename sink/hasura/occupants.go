@@ -105,7 +105,7 @@ func (w *writer) newest(records *relation, keys []merge.Key) (newest, rows map[m
 	newest, rows = map[merge.Key]*merge.Row{}, map[merge.Key]*merge.Row{}
 	of, shown := records.readColumns(), w.r.readColumns()
 	for chunk := range slices.Chunk(keys, keysPerQuery) {
-		found, err := w.selectRows(w.ctx,
+		found, err := w.selectAll(w.ctx,
 			selection{records, records.among(chunk), columnNames(of), ""},
 			selection{w.r, w.r.among(chunk), columnNames(shown), ""})
 		if err != nil {

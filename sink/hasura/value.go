@@ -7,7 +7,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/hookfold/hookfold/internal/compile"
 	"github.com/hookfold/hookfold/merge"
 )
 
@@ -132,15 +131,4 @@ func ordered(c *gqlColumn, kind merge.TypeKind) bool {
 		return c.scalar == "bytea"
 	}
 	return false
-}
-
-// typeOf is the type of a statement's parameter; versions are text.
-func typeOf(t *merge.Table, p compile.Param) merge.Type {
-	switch p.Kind {
-	case compile.KeyParam:
-		return t.Key[p.Index].Type
-	case compile.CellParam:
-		return t.Columns[p.Index].Type
-	}
-	return merge.Type{}
 }

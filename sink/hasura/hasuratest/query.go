@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -56,10 +57,15 @@ func (s *Server) query(v *view, f *ast.Field, vars map[string]any) (root, *failu
 		return r, fail
 	}
 	sql := fmt.Sprintf("select %s as j from %s where %s%s", row, a.sql(), where, order)
-	for _, k := range []string{"limit", "offset"} {
-		if n, ok := args[k].(json.Number); ok {
-			sql += " " + k + " " + n.String()
+	if n, ok := args["limit"].(json.Number); ok || a.limit > 0 {
+		rows, err := strconv.Atoi(n.String())
+		if err != nil || a.limit > 0 && rows > a.limit {
+			rows = a.limit
 		}
+		sql += fmt.Sprint(" limit ", rows)
+	}
+	if n, ok := args["offset"].(json.Number); ok {
+		sql += " offset " + n.String()
 	}
 	r.sql = fmt.Sprintf("select coalesce(json_agg(j), '[]')::text from (%s) as x", sql)
 	return r, nil

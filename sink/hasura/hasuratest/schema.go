@@ -16,6 +16,8 @@ type Columns struct {
 	// Check, if it is not "", is a condition in SQL over the table's columns
 	// that rows must meet after a write.
 	Check string
+	// Limit, if not 0, is the most rows that a query gives.
+	Limit int
 }
 
 // view is the schema of one role.
@@ -30,6 +32,7 @@ type access struct {
 	*table
 	read, insert, update []*column
 	check                string
+	limit                int
 }
 
 // scalar is the name of a column's type in GraphQL, and of an array that of its
@@ -134,7 +137,7 @@ func grant(t *table, role string, roles map[string]map[string]Columns) *access {
 	if !ok {
 		return nil
 	}
-	a.check = g.Check
+	a.check, a.limit = g.Check, g.Limit
 	for _, c := range t.columns {
 		for _, x := range []struct {
 			names []string
