@@ -110,7 +110,8 @@ type Options struct {
 	// Patience is how long an event that waits is left before it is tried
 	// again, if nothing wakes it. Default 1 s to 5 min.
 	Patience Backoff
-	// Poll is how often to look for events that are due. Default 1 s.
+	// Poll is how often to look for events that are due, and to ask the target for
+	// rows that events wait for. Default 0.5 s.
 	Poll time.Duration
 	// Stubborn is how often a batch may fail while the target answers a ping
 	// before its changes are tried apart. Default 8.
@@ -139,7 +140,7 @@ func (o Options) withDefaults() Options {
 		o.Patience = Backoff{First: time.Second, Most: 5 * time.Minute}
 	}
 	if o.Poll <= 0 {
-		o.Poll = time.Second
+		o.Poll = time.Second / 2
 	}
 	if o.Stubborn <= 0 {
 		o.Stubborn = 8

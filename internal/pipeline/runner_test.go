@@ -204,7 +204,7 @@ func TestATargetThatIsDownLosesAndBlocksNothing(t *testing.T) {
 			r.send(fmt.Sprintf(`{"id":"k%d","value":"x"}`, i))
 			time.Sleep(time.Second)
 		}
-		if h := r.runner.Health(); h.Up || !strings.HasSuffix(h.Error, "connection refused") || h.Tries < 10 || h.Tries > 60 {
+		if h := r.runner.Health(); h.Up || !strings.HasSuffix(h.Error, "connection refused") || h.Tries < 10 || h.Tries > 100 {
 			t.Errorf("%+v", h)
 		}
 		if n := len(r.entries("")); n != 0 {
