@@ -31,4 +31,27 @@
 // A row that is new gets NULL in the columns that nothing has set, so that no
 // DEFAULT enters a join; only a latest column, whose version tells that it was
 // not set, gets its DEFAULT.
+//
+// # Tables that one row does not decide
+//
+// Deletes, complete lists, chains and counters need more than the row: whether a
+// late write shows depends on a delete that removed the row, or on a list that
+// lacked it. A statement sees other rows as they were when it began, so it
+// cannot decide by them. Such a table (merge.Table.Local is false) is written in
+// steps of one transaction: it takes locks, in a statement of its own, then reads
+// all that the batch concerns, package merge joins the batch, and what has
+// changed is stored. The locks are numbers that stand for keys, groups or a whole
+// table with chains; every writer takes them in ascending order before it reads
+// anything. SQLite's BEGIN IMMEDIATE is one such lock for all.
+//
+// What a row cannot remember itself stands beside it, in the same schema:
+//
+//	hookfold_tombstones  deletes of rows that are not there
+//	hookfold_sets        when a group was complete
+//	hookfold_links       which identity follows which, and
+//	hookfold_aliases     the key of each one's chain
+//	hookfold_ledger      what each event added to a counter
+//	hookfold_meta        up to which version deletes were forgotten
+//	<table>_occupants    a record per occupant, and with an empty occupant_id what
+//	                     belongs to the row whoever occupies it
 package compile

@@ -1,6 +1,7 @@
 package sinktest
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -96,4 +97,48 @@ func linked(rnd *rand.Rand, table *sink.Table, history int) []*merge.Change {
 		out = append(out, c)
 	}
 	return out
+}
+
+// known asks a sink that can be asked which rows it knows: all that were ever
+// written or deleted, but for those that a complete list has made go.
+func known(t *testing.T, e Engine) {
+	for _, table := range e.variants() {
+		t.Run(table.Name, func(t *testing.T) {
+			s := e.open(t, table)
+			k, ok := s.(sink.Knower)
+			if !ok {
+				t.Skip("this sink cannot be asked")
+			}
+			rnd, _ := newRand(t)
+			want := map[merge.Key]bool{"nobody": false}
+			if table.Group != nil {
+				want = map[merge.Key]bool{merge.NewKey("nobody", "x"): false}
+			}
+			var all []*merge.Change
+			for h := range 12 * e.Rounds {
+				all = append(all, rekey(mergetest.Changes(rnd, table.Table, 4), h)...)
+			}
+			for _, c := range all {
+				if !c.Replaces && table.Group == nil {
+					want[c.Key] = true
+				}
+			}
+			for _, r := range merge.Rows(table.Table, all) {
+				want[r.Key] = true
+			}
+			if _, err := apply(t.Context(), s, table, all); err != nil {
+				t.Fatal(err)
+			}
+			keys := slices.Sorted(maps.Keys(want))
+			got, err := k.Known(t.Context(), table, keys)
+			if err != nil || len(got) != len(keys) {
+				t.Fatalf("%d answers to %d keys, %v", len(got), len(keys), err)
+			}
+			for i, key := range keys {
+				if got[i] != want[key] {
+					t.Errorf("%q is known: %v, want %v", key, got[i], want[key])
+				}
+			}
+		})
+	}
 }

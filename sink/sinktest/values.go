@@ -220,8 +220,18 @@ func ifMissing(t *testing.T, e Engine) {
 }
 
 func touch(t *testing.T, e Engine) {
+	rules := []merge.DeleteRule{merge.DeleteNone, merge.DeleteMark, merge.DeleteRemove}
+	if e.LocalOnly {
+		rules = rules[:1]
+	}
+	for i, rule := range rules {
+		t.Run(fmt.Sprint("rule ", i), func(t *testing.T) { touched(t, e, rule) })
+	}
+}
+
+func touched(t *testing.T, e Engine, rule merge.DeleteRule) {
 	table := &sink.Table{Name: "touched", Table: merge.NewTable(merge.Table{
-		Name: "touched", Key: []merge.KeyColumn{{Name: "id", Type: merge.Type{Kind: merge.Text}}},
+		Name: "touched", OnDelete: rule, Key: []merge.KeyColumn{{Name: "id", Type: merge.Type{Kind: merge.Text}}},
 		Columns: []merge.Column{
 			{Name: "v", Type: merge.Type{Kind: merge.Text}, Scope: merge.RowScope},
 			{Name: "at", Type: merge.Type{Kind: merge.Timestamp}, Rule: merge.Touch},
