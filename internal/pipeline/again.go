@@ -214,27 +214,17 @@ func (r *Runner) circles(w *work) [][]event.Ref {
 	return out
 }
 
-// note takes down what the events of a batch wait for.
-func (r *Runner) note(w *work, entries []journal.Entry, circles [][]event.Ref, seq int64) {
-	left := make(map[event.Ref]bool, len(entries))
-	for i := range entries {
-		left[entries[i].Ref] = true
-	}
-	if w.retried {
-		for _, e := range w.batch.Entries {
-			if !left[e.Ref] {
-				r.waits.settled(e.Ref)
-			}
-		}
-	}
+// note takes down what events wait for that did not land.
+func (r *Runner) note(left []unsettled, circles [][]event.Ref, seq int64) {
 	var waiting []event.Ref
-	for i := range entries {
-		if v := &w.items[w.unsettled[i]].verdict; len(v.needs) > 0 {
-			r.waits.put(&entries[i], v)
-			waiting = append(waiting, entries[i].Ref)
-		} else {
-			r.waits.settled(entries[i].Ref)
+	for i := range left {
+		x := &left[i]
+		if len(x.needs) == 0 {
+			r.waits.settled(x.entry.Ref)
+			continue
 		}
+		r.waits.put(&x.entry, &x.verdict)
+		waiting = append(waiting, x.entry.Ref)
 	}
 	if waiting != nil {
 		r.waits.missed(seq, waiting)

@@ -80,10 +80,13 @@ func BenchmarkSettle(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(batch.Deliveries[0].Body)))
 	for i := 0; i < b.N; i += n {
-		w, err := r.prepare(ctx, batch, false)
+		r.backlog.add(&leased{batch: batch, left: n})
+		first, _ := r.backlog.next()
+		w, err := r.gather(ctx, first)
 		if err != nil {
 			b.Fatal(err)
 		}
+		r.backlog.done(w.taken[0].of)
 		if err := r.land(ctx, w); err != nil {
 			b.Fatal(err)
 		}

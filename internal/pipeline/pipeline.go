@@ -1,6 +1,6 @@
 // Package pipeline takes deliveries from the journal to the rows of one target:
 //
-//	take      lease the next deliveries, as many as there are within a limit
+//	take      lease the next deliveries, and take those of each source in turn
 //	split     into events; a delivery that cannot be split is dead as a whole
 //	map       each event into changes; what cannot be mapped is dead
 //	fit       each change by itself against the live columns
@@ -30,6 +30,7 @@ import (
 	"github.com/hookfold/hookfold/event"
 	"github.com/hookfold/hookfold/internal/mapping"
 	"github.com/hookfold/hookfold/journal"
+	"github.com/hookfold/hookfold/merge"
 	"github.com/hookfold/hookfold/sink"
 )
 
@@ -60,13 +61,18 @@ type Source struct {
 	// Ahead tells why an event's time lies too far ahead of its FirstReceived to
 	// be believed, "" if it does not. Nil believes all.
 	Ahead func(e *event.Event) string
+	// Content stands for what an event says, nil where it need not be compared
+	// with what another event of its identity says; Conflict is the reason of one
+	// that says something else than the first did. Nil compares nothing.
+	Content  func(e *event.Event, changes []*merge.Change) []byte
+	Conflict func(e *event.Event, first event.Ref) string
 }
 
 // Sources returns the sources of a plan, by name.
 func Sources(p *mapping.Plan) map[string]Source {
 	out := make(map[string]Source, len(p.Sources))
 	for _, s := range p.Sources {
-		out[s.Name] = Source{Events: s.Events, NeedsFirstReceipt: s.NeedsFirstReceipt, Ahead: s.Ahead}
+		out[s.Name] = Source{Events: s.Events, NeedsFirstReceipt: s.NeedsFirstReceipt, Ahead: s.Ahead, Content: s.Content, Conflict: s.Conflict}
 	}
 	return out
 }
@@ -102,6 +108,12 @@ type Options struct {
 	Observer Observer
 	// Limit bounds a batch. Default 5,000 deliveries and 8 MiB.
 	Limit journal.Limit
+	// Events is the most events of a batch, if no single delivery has more.
+	// Default 2,500.
+	Events int
+	// Ahead bounds what is leased ahead, so that sources take turns. Default
+	// 50,000 deliveries and 32 MiB.
+	Ahead journal.Limit
 	// Changes is the most changes of one transaction. Default 5,000.
 	Changes int
 	// Backoff is how long to wait between tries while the target, or the
@@ -129,6 +141,15 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Limit.Bytes <= 0 {
 		o.Limit.Bytes = 8 << 20
+	}
+	if o.Events <= 0 {
+		o.Events = 2500
+	}
+	if o.Ahead.Deliveries <= 0 {
+		o.Ahead.Deliveries = 50_000
+	}
+	if o.Ahead.Bytes <= 0 {
+		o.Ahead.Bytes = 32 << 20
 	}
 	if o.Changes <= 0 {
 		o.Changes = 5000

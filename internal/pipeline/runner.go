@@ -10,14 +10,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hookfold/hookfold/event"
 	"github.com/hookfold/hookfold/internal/calm"
 	"github.com/hookfold/hookfold/journal"
 	"github.com/hookfold/hookfold/merge"
 )
 
-// Runner takes the deliveries of a journal to one target. Three goroutines do
-// it: one leases and maps the next batch while another writes the batch before
-// it, and a third tries events again that are due.
+// Runner takes the deliveries of a journal to one target. One goroutine leases
+// deliveries, one maps the next batch while another writes the batch before it,
+// and one records what became of them; apart from these, one tries events again
+// that are due.
 type Runner struct {
 	o     Options
 	rank  map[*merge.Table]int // place in o.Tables
@@ -25,6 +27,7 @@ type Runner struct {
 	log   *calm.Logger
 
 	health   health
+	backlog  *backlog
 	waits    *waits
 	known    *knowns
 	ties     *ties
@@ -51,7 +54,7 @@ type Runner struct {
 	working    context.Context
 	abandon    context.CancelFunc
 	loops      sync.WaitGroup
-	passes     chan chan struct{} // asks the third goroutine for a pass
+	passes     chan chan struct{} // asks for a pass over what waits
 }
 
 // New returns a runner; Start sets it going.
@@ -59,7 +62,7 @@ func New(o Options) *Runner {
 	o = o.withDefaults()
 	r := &Runner{
 		o: o, rank: make(map[*merge.Table]int, len(o.Tables)), log: calm.New(o.Log, o.Now),
-		health: health{now: o.Now}, waits: newWaits(), known: newKnowns(),
+		health: health{now: o.Now}, backlog: newBacklog(o.Ahead), waits: newWaits(), known: newKnowns(),
 		ties: newTies(), ahead: newAhead(), presence: newPresence(),
 		stopping: make(chan struct{}), passes: make(chan chan struct{}),
 	}
@@ -89,12 +92,18 @@ func (r *Runner) start(ctx context.Context) error {
 	if r.consumer, err = r.o.Journal.Consumer(ctx, r.o.Target); err != nil {
 		return fmt.Errorf("start target %s: %w", r.o.Target, err)
 	}
-	mapped := make(chan *work)
+	mapped, done := make(chan *work), make(chan *leased, 16)
+	r.loops.Go(r.lease)
 	r.loops.Go(func() { r.take(mapped) })
 	r.loops.Go(func() {
+		defer close(done)
 		for w := range mapped {
-			r.finish(w)
-			r.inHand.Add(-int64(len(w.batch.Deliveries)))
+			r.landTaken(w, done)
+		}
+	})
+	r.loops.Go(func() {
+		for l := range done {
+			r.record(l)
 		}
 	})
 	r.loops.Go(r.again)
@@ -121,38 +130,9 @@ func (r *Runner) Stop(ctx context.Context) error {
 	return err
 }
 
-// take leases and maps batches, one ahead of the writing.
-func (r *Runner) take(out chan<- *work) {
-	defer close(out)
-	for {
-		var b *journal.Batch
-		err := r.persist(r.working, "read the journal", func(context.Context) error {
-			var err error
-			b, err = r.consumer.Next(r.taking, r.o.Limit)
-			if r.taking.Err() != nil {
-				err = ErrStopped
-			}
-			return err
-		})
-		if err != nil {
-			if b != nil {
-				r.consumer.Release(b)
-			}
-			return
-		}
-		r.inHand.Add(int64(len(b.Deliveries)))
-		w, err := r.prepare(r.working, b, false)
-		if err != nil {
-			r.consumer.Release(b)
-			r.inHand.Add(-int64(len(b.Deliveries)))
-			return
-		}
-		out <- w
-	}
-}
-
-// finish writes a batch and records what became of it.
-func (r *Runner) finish(w *work) {
+// landDue writes a batch of events that are tried again, and records what became
+// of it.
+func (r *Runner) landDue(w *work) {
 	seq := r.waits.begin()
 	defer r.waits.end(seq)
 	if err := r.land(r.working, w); err != nil {
@@ -160,7 +140,7 @@ func (r *Runner) finish(w *work) {
 		return
 	}
 	circles := r.circles(w)
-	entries := r.entries(w, r.o.Now(), rand.Float64)
+	entries := r.entries(w, r.o.Now(), random)
 	err := r.persist(r.working, "record what became of a batch", func(ctx context.Context) error {
 		return r.consumer.Done(ctx, w.batch, entries)
 	})
@@ -168,9 +148,22 @@ func (r *Runner) finish(w *work) {
 		r.consumer.Release(w.batch)
 		return
 	}
-	r.note(w, entries, circles, seq)
+	left := make([]unsettled, len(entries))
+	still := make(map[event.Ref]bool, len(entries))
+	for i, e := range entries {
+		left[i] = unsettled{e, w.items[w.unsettled[i]].verdict}
+		still[e.Ref] = true
+	}
+	for _, e := range w.batch.Entries {
+		if !still[e.Ref] {
+			r.waits.settled(e.Ref)
+		}
+	}
+	r.note(left, circles, seq)
 	r.tell(w, entries)
 }
+
+func random() float64 { return rand.Float64() }
 
 // tell counts and logs a batch that is done.
 func (r *Runner) tell(w *work, entries []journal.Entry) {
@@ -205,12 +198,12 @@ func (r *Runner) due() {
 		if err != nil || len(b.Entries) == 0 {
 			return
 		}
-		w, err := r.prepare(r.working, b, true)
+		w, err := r.prepareDue(r.working, b)
 		if err != nil {
 			r.consumer.Release(b)
 			return
 		}
-		r.finish(w)
+		r.landDue(w)
 	}
 }
 

@@ -14,7 +14,10 @@ import (
 
 // work is a leased batch and what its events mean.
 type work struct {
+	// batch is the lease of events that are tried again; deliveries of the
+	// backlog are in taken.
 	batch   *journal.Batch
+	taken   []taken
 	started time.Time
 	items   []item
 	// units are the changes that are ready to be written.
@@ -106,39 +109,38 @@ type eventOf struct {
 	prior *journal.Entry
 }
 
-// prepare splits, maps, fits and folds a batch. It fails only when the runner
-// stops.
-func (r *Runner) prepare(ctx context.Context, b *journal.Batch, due bool) (*work, error) {
-	w := &work{batch: b, started: r.o.Now(), skips: map[Skip]int64{}, retried: due}
-	var events []eventOf
-	if due {
-		events = r.splitDue(w)
-	} else {
-		w.stats.Deliveries = int64(len(b.Deliveries))
-		events = make([]eventOf, 0, len(b.Deliveries))
-		for _, d := range b.Deliveries {
-			events = r.split(w, events, d, nil)
-		}
-		w.stats.Events = int64(len(events))
-	}
+// prepareDue maps the events of a batch that are tried again. It fails only when
+// the runner stops.
+func (r *Runner) prepareDue(ctx context.Context, b *journal.Batch) (*work, error) {
+	w := &work{batch: b, started: r.o.Now(), skips: map[Skip]int64{}, retried: true}
+	return w, r.complete(ctx, w, r.splitDue(w))
+}
+
+// complete maps, fits and folds the events of a batch. It fails only when the
+// runner stops.
+func (r *Runner) complete(ctx context.Context, w *work, events []eventOf) error {
 	if err := r.firstReceipts(ctx, events); err != nil {
-		return nil, err
+		return err
+	}
+	all, err := r.mapAll(ctx, events)
+	if err != nil {
+		return err
 	}
 	w.items = slices.Grow(w.items, len(events))
 	w.units = make([]unit, 0, len(events))
 	for i := range events {
-		if err := r.mapEvent(ctx, w, &events[i]); err != nil {
-			return nil, err
+		if err := r.addEvent(ctx, w, &events[i], &all[i]); err != nil {
+			return err
 		}
 	}
-	if !due && !r.anyWaits(w.units) {
+	if !w.retried && !r.anyWaits(w.units) {
 		w.folded = []folded{}
 		for units := range slices.Chunk(w.units, r.o.Changes) {
 			w.folded = append(w.folded, r.fold(units))
 		}
 	}
 	r.seeTies(w)
-	return w, nil
+	return nil
 }
 
 // split adds the events of a delivery; what cannot be an event becomes a dead
@@ -224,10 +226,9 @@ func (r *Runner) splitDue(w *work) []eventOf {
 	return events
 }
 
-// mapEvent maps one event into units. A panic makes this event dead and no
-// other.
-func (r *Runner) mapEvent(ctx context.Context, w *work, x *eventOf) error {
-	out, fault := r.outcome(x.event)
+// addEvent adds the units of an event.
+func (r *Runner) addEvent(ctx context.Context, w *work, x *eventOf, m *meaning) error {
+	out, fault := m.out, m.fault
 	if fault == "" && !out.Wanted && x.prior == nil {
 		w.stats.Skipped++
 		s := Skip{Source: x.event.Delivery.Source, Type: x.event.Type}
@@ -261,6 +262,7 @@ func (r *Runner) mapEvent(ctx context.Context, w *work, x *eventOf) error {
 	return nil
 }
 
+// outcome maps an event. A panic makes this event dead and no other.
 func (r *Runner) outcome(e *event.Event) (out mapping.Outcome, fault string) {
 	defer func() {
 		if p := recover(); p != nil {
