@@ -189,7 +189,7 @@ type answer struct {
 func readAnswers(text string, n int) ([]answer, *fault) {
 	var out []answer
 	if err := json.Unmarshal([]byte(text), &out); err != nil || len(out) != n {
-		return nil, &fault{judged: operator("the function that writes batches answered something else than is known: run the migration again (hookfold sql --dialect supabase prints it)")}
+		return nil, &fault{judged: operator("the function that writes batches answered something else than is known: run the migration again (hookfold migrate prints it)")}
 	}
 	return out, nil
 }

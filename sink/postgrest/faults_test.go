@@ -292,3 +292,47 @@ func TestUnreachable(t *testing.T) {
 		}
 	}
 }
+
+// Another writer is faster, between the look at a row and the request that moves
+// it: the guard in the request holds.
+func TestGuardsHoldAgainstFasterWriters(t *testing.T) {
+	table := tableOf(t, "item", "id text", "a text", "note text scope note", "origin text first", "top numeric max", "low int min", "step text ladder sent,delivered,read")
+	p, s := ready(t, postgrest.REST, postgrest.Options{Parallel: 1}, table)
+	faster := open(t, p, []*sink.Table{table}, postgrest.Options{Mode: postgrest.REST})
+	first := map[string]any{"a": "first", "note": "first", "origin": "first", "top": "5", "low": "5", "step": "sent"}
+	newest := map[string]any{"a": "newest", "note": "newest", "top": "9", "low": "1", "step": "read"}
+	for name, late := range map[string]map[string]any{
+		"a": {"a": "late"}, "note": {"note": "late"}, "top": {"top": "7"}, "low": {"low": "3"}, "step": {"step": "delivered"},
+	} {
+		changes := []*merge.Change{say(t, table, name, 1, first), say(t, table, name, 3, newest), say(t, table, name, 2, late)}
+		write(t, s, table, changes[0])
+		interfere(t, p, func() { write(t, faster, table, changes[1]) })
+		r := write(t, s, table, changes[2])
+		if r.Written != 0 || r.Unchanged != 1 {
+			t.Errorf("%s: %+v, want it left alone", name, r)
+		}
+	}
+	earlier := []*merge.Change{say(t, table, "origin", 5, map[string]any{"origin": "5"}), say(t, table, "origin", 1, map[string]any{"origin": "1"}), say(t, table, "origin", 3, map[string]any{"origin": "3"})}
+	write(t, s, table, earlier[0])
+	interfere(t, p, func() { write(t, faster, table, earlier[1]) })
+	write(t, s, table, earlier[2])
+	mustShow(t, s, table, "origin", "a=NULL note=NULL origin=1 top=NULL low=NULL step=NULL")
+	for _, name := range []string{"a", "note", "top", "low", "step"} {
+		mustShow(t, s, table, name, "a=newest note=newest origin=first top=9 low=1 step=read")
+	}
+}
+
+// interfere does something before the next PATCH is answered.
+func interfere(t *testing.T, p *postgresttest.Project, do func()) {
+	var once sync.Once
+	p.Double.Inject(func(r *http.Request) postgresttest.Fault {
+		if r.Method != http.MethodPatch {
+			return nil
+		}
+		once.Do(func() {
+			p.Double.Inject(nil)
+			do()
+		})
+		return nil
+	})
+}

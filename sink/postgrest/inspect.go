@@ -46,7 +46,7 @@ func (s *rest) state(ctx context.Context, t *sink.Table) (*tableState, error) {
 		return nil, err
 	}
 	st = &tableState{live: have.live(t.Name)}
-	const line = "Bring the database in line (hookfold sql --dialect supabase shows how); until then events wait"
+	const line = "Bring the database in line (hookfold migrate shows how); until then events wait"
 	switch {
 	case !st.live.Exists:
 		return nil, operator("there is no table %s that the REST API shows. %s", t.Name, line)
@@ -63,10 +63,10 @@ func (s *rest) state(ctx context.Context, t *sink.Table) (*tableState, error) {
 			prefix := "hookfold_rows_" + stem(t) + "_"
 			for _, old := range have.functions {
 				if strings.HasPrefix(old, prefix) && len(old) == len(f.name) {
-					return nil, operator("table %s: the function %s is of another config, another version of Hookfold, or of the table as it was. The one that is needed is %s: run the migration (hookfold sql --dialect supabase prints it) in the SQL editor; until then events wait", t.Name, old, f.name)
+					return nil, operator("table %s: the function %s is of another config, another version of Hookfold, or of the table as it was. The one that is needed is %s: run the migration (hookfold migrate prints it) in the SQL editor; until then events wait", t.Name, old, f.name)
 				}
 			}
-			return nil, operator("table %s: the database has no function %s. Run the migration (hookfold sql --dialect supabase prints it) in the SQL editor; until then events wait", t.Name, f.name)
+			return nil, operator("table %s: the database has no function %s. Run the migration (hookfold migrate prints it) in the SQL editor; until then events wait", t.Name, f.name)
 		}
 	} else if err := s.suits(t, st.live); err != nil {
 		return nil, err

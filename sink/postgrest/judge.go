@@ -118,7 +118,7 @@ func (c *client) judge(res *http.Response, body []byte) *fault {
 		return say(sink.Reject, "two keys of one batch are one key to the database (a collation, or a type that is not the config's): %s", e.Message)
 	case "42883", "PGRST202":
 		f.absent, f.schema = true, true
-		return say(sink.Retry, "%s. Run the migration (hookfold sql --dialect supabase prints it) in the SQL editor; until then events wait", e.Message)
+		return say(sink.Retry, "%s. Run the migration (hookfold migrate prints it) in the SQL editor; until then events wait", e.Message)
 	case "42P10":
 		f.schema = true
 		return say(sink.Retry, "no unique index on the key. Create one (hookfold migrate shows how); until then events wait")

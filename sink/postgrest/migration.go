@@ -202,7 +202,7 @@ func (s *rest) Execute(ctx context.Context, statements []string) error {
 		return nil
 	}
 	if s.opts.Direct == "" {
-		return operator("the REST API cannot change tables or make functions. Run the statements in Supabase's SQL editor or with psql (hookfold sql --dialect supabase prints them), or give the target direct_url: postgres://… of the database")
+		return operator("the REST API cannot change tables or make functions. Run the statements in Supabase's SQL editor or with psql (hookfold migrate prints them), or give the target direct_url: postgres://… of the database")
 	}
 	defer s.forget()
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)

@@ -427,3 +427,31 @@ func TestLiveLeavesNothing(t *testing.T) {
 		}
 	}
 }
+
+// Columns of users' types are read as a connection reads them.
+func TestReadsAsAConnectionDoes(t *testing.T) {
+	inEachMode(t, func(t *testing.T, mode postgrest.Mode) {
+		p := postgresttest.New(t, postgresttest.Options{})
+		p.Exec(t, "create table odd (id text primary key, plain timestamp, zoned timestamptz(3), padded character(8), words text, n numeric(20,4), f real, b bytea)")
+		table := tableOf(t, "odd", "id text", "plain timestamp max", "zoned timestamp", "padded text", "words json", "n numeric min", "f float", "b bytes")
+		s := open(t, p, []*sink.Table{table}, postgrest.Options{Mode: mode})
+		bring(t, s, table)
+		p.Grant(t, "odd")
+		direct, err := sqlsink.Open(t.Context(), p.Database, nil, sqlsink.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer direct.Close()
+		c := say(t, table, "k", 1, map[string]any{"plain": "2026-05-06T09:00:00.25+02:00", "zoned": "1900-01-01T00:00:00Z", "padded": "a", "words": "[1]", "n": "1.5", "f": "0.25", "b": `\x00ff`})
+		for range 2 {
+			write(t, s, table, c)
+			want, got := shown(t, direct, table, "k"), shown(t, s, table, "k")
+			if want != got {
+				t.Errorf("\n got %s\nwant %s", got, want)
+			}
+		}
+		if r := write(t, s, table, c); r.Written != 0 {
+			t.Errorf("again: %+v", r)
+		}
+	})
+}

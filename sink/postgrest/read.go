@@ -85,8 +85,8 @@ func (r *reader) get(ctx context.Context, filters ...filter) ([]*merge.Row, erro
 	var columns []string
 	for _, f := range r.fields {
 		column := columnIn(f.Name)
-		if isJSON(r.live.Column(f.Name)) { // the JSON value null is not NULL
-			column += "::text"
+		if c := r.live.Column(f.Name); isJSON(c) || strings.HasPrefix(c.Base, "character(") || c.Base == "character" || c.Base == "bpchar" {
+			column += "::text" // the JSON value null is not NULL; a cast takes off the spaces that fill a text up
 		}
 		columns = append(columns, column)
 	}
@@ -161,6 +161,9 @@ func (r *reader) row(x map[string]json.RawMessage) *merge.Row {
 	var since, id string
 	for _, p := range r.fields {
 		text, ok := textOf(x[p.Name])
+		if ok && p.Type.Kind == merge.Timestamp && strings.HasSuffix(r.live.Column(p.Name).Base, "without time zone") {
+			text += "Z" // what is written there is UTC
+		}
 		switch p.Kind {
 		case compile.KeyParam:
 			key = append(key, valueOf(p.Type, text, ok).Text())

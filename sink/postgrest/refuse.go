@@ -27,7 +27,7 @@ func Refuses(t *sink.Table, mode Mode) error {
 	case mode == RPC:
 		return nil
 	}
-	rpc := "Use mode: rpc, which needs one migration (hookfold sql --dialect supabase prints it)"
+	rpc := "Use mode: rpc, which needs one migration (hookfold migrate prints it)"
 	if t.Occupied {
 		return say("occupants are joined and then shown, which takes one transaction, and in mode rest each request is its own. %s", rpc)
 	}
