@@ -42,11 +42,11 @@ format: ## Format the Go files
 
 .PHONY: e2e
 e2e: ## The scenarios and examples only
-	$(GO) test -count=1 -timeout 10m ./e2e ./examples
+	$(GO) test -count=1 -timeout 10m ./e2e/...
 
 .PHONY: golden
 golden: ## Rewrite expected outputs; read the difference before you commit it
-	$(GO) test ./internal/compile ./internal/config ./e2e ./e2e/cases -update
+	$(GO) test ./internal/compile ./internal/config ./internal/cli ./sink/hasura ./sink/postgrest ./e2e ./e2e/cases -update
 
 FUZZTIME ?= 20s
 .PHONY: fuzz-short

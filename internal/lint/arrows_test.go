@@ -4,6 +4,7 @@ import (
 	"go/token"
 	"path"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -17,9 +18,9 @@ var levels = [][]string{
 	{"internal/check", "sink/*", "sink/*/*test", "internal/ingest", "internal/pipeline"},
 	{"internal/metrics"},
 	{"internal/daemon"},
-	{"internal/demo", "examples"},
+	{"internal/demo"},
 	{"internal/cli"},
-	{"cmd/hookfold", "e2e", "e2e/cases", "bench", "internal/lint"},
+	{"cmd/hookfold", "e2e", "e2e/cases", "internal/lint"},
 }
 
 func level(pkg string) int {
@@ -32,6 +33,51 @@ func level(pkg string) int {
 		}
 	}
 	return -1
+}
+
+// Every package has one place in levels, and every place a package.
+func TestLevelsNameThePackages(t *testing.T) {
+	packages := map[string]bool{}
+	for _, s := range sources(t) {
+		packages[s.pkg()] = true
+	}
+	seen := map[string]bool{}
+	for _, l := range levels {
+		for _, name := range l {
+			if seen[name] {
+				t.Errorf("%s is in levels twice", name)
+			}
+			seen[name] = true
+			used := false
+			for p := range packages {
+				ok, err := path.Match(name, p)
+				used = used || ok && err == nil
+			}
+			if !used {
+				t.Errorf("levels name %s, and there is no such package", name)
+			}
+		}
+	}
+}
+
+// docs/architecture.md says of every package what it is for.
+func TestPackagesAreDescribed(t *testing.T) {
+	var page string
+	packages := map[string]bool{}
+	for _, f := range tree(t) {
+		if f.path == "docs/architecture.md" {
+			page = string(f.text)
+		}
+		if strings.HasSuffix(f.path, ".go") && !f.isTest() && !strings.Contains(f.path, "testdata/") {
+			packages[f.pkg()] = true
+		}
+	}
+	_, table, _ := strings.Cut(page, "| --- |")
+	for p := range packages {
+		if n := strings.Count(table, "\n| `"+p+"` |"); n != 1 {
+			t.Errorf("the table of docs/architecture.md has %d lines for %s", n, p)
+		}
+	}
 }
 
 func TestImportsGoOneWay(t *testing.T) {
