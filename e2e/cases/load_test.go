@@ -2,6 +2,7 @@ package cases
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/hookfold/hookfold/internal/testdb"
 	"github.com/hookfold/hookfold/internal/witness"
+	"github.com/hookfold/hookfold/sink"
 )
 
 // hotRow sends 95 of 100 events to one row, and looks at how long the others
@@ -168,9 +170,27 @@ func backlog(t *testing.T, s *scenario, on engine) {
 	}
 }
 
+// busy is a database that takes 300 ms for every thousand rows, so that it is
+// not by its speed that nobody waits.
+type busy struct{ sink.Sink }
+
+func (b busy) Apply(ctx context.Context, batch *sink.Batch) (*sink.Result, error) {
+	rows := 0
+	for _, g := range batch.Groups {
+		rows += len(g.Rows)
+	}
+	select {
+	case <-time.After(time.Duration(rows) * 300 * time.Microsecond):
+	case <-ctx.Done():
+	}
+	return b.Sink.Apply(ctx, batch)
+}
+
 // flood sends 50,000 events of one tenant, and then one of another.
 func flood(t *testing.T, s *scenario, on engine) {
-	w := begin(t, s, on)
+	w := begin(t, s, on, func(w *world) {
+		w.options.Sink = func(_ string, opened sink.Sink) sink.Sink { return busy{opened} }
+	})
 	client := &http.Client{Timeout: 30 * time.Second}
 	var sent sync.WaitGroup
 	for d := range 500 {

@@ -17,5 +17,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(cli.Run(os.Args[1:], cli.Process()))
 	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil { // cases wait more than they work
+		panic(err)
+	}
 	os.Exit(m.Run())
 }

@@ -169,6 +169,8 @@ func replayed(t *testing.T, s *scenario, on engine) {
 			history = append(history, d)
 		}
 	}
+	of := *s
+	s = &of
 	s.Same = map[string][]string{"o": {"id", "s", "t", "ver"}, "counter": {"k", "n"}}
 	w := begin(t, s, on)
 	feed := func(w *world, deliveries []*event.Delivery) {

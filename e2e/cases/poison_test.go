@@ -26,7 +26,7 @@ func poison(t *testing.T, s *scenario, on engine) {
 		{"22001", `create table o (id int primary key, a varchar(3), q int)`, `"a":"long","q":1`, "a: 4 characters"},
 		{"22P02", `create type colour as enum ('g1', 'g3', 'g4'); create table o (id int primary key, a colour, q int)`, `"a":"mauve","q":1`, "mauve"},
 		{"23502", `create table o (id int primary key, a text not null, q int)`, `"a":null,"q":1`, "a"},
-		{"23503", `create table p (id int primary key); insert into p values (1); create table o (id int primary key, a text, q int references p)`, `"a":"x","q":2`, "o_q_fkey"},
+		{"23503", `create table p (id int primary key); insert into p values (1); create table o (id int primary key, a text, q int references p)`, `"a":"x","q":2`, "p id=2"},
 		{"23505", `create table o (id int primary key, a text unique, q int)`, `"a":"g1","q":1`, "o_a_key"},
 		{"23514", `create table o (id int primary key, a text, q int check (q < 100))`, `"a":"x","q":100`, "o_q_check"},
 		{"54000", `create table o (id int primary key, a text, q int); create index on o (a)`, `"a":"` + hex.EncodeToString(big) + `","q":1`, "54000"},
