@@ -141,7 +141,7 @@ func (a *app) tellDown() func(daemon.Progress) {
 	told := map[string]bool{}
 	return func(p daemon.Progress) {
 		for name, reason := range p.Down {
-			if !told[name] {
+			if reason != "" && !told[name] { // without one it has not been tried yet
 				told[name] = true
 				fmt.Fprintf(a.Err, "target %s cannot be written: %s\nWaiting for it; Ctrl-C ends, and nothing is lost.\n", name, reason)
 			}

@@ -144,7 +144,7 @@ func TestBounds(t *testing.T) {
 			if len(problems.List) > maxProblems+1 {
 				t.Errorf("%d problems", len(problems.List))
 			}
-			if took := time.Since(begin); took > 10*time.Second {
+			if took := time.Since(begin); took > time.Minute { // a loaded machine may be slow; what is not bounded takes hours
 				t.Errorf("took %v", took)
 			}
 		})
