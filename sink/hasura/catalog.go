@@ -22,6 +22,26 @@ type catalogTable struct {
 	Schema string
 }
 
+// catalogAnswer is what catalog.sql gives.
+type catalogAnswer struct {
+	Schema, Kind string
+	FillsRows    bool
+	Columns      []struct {
+		sink.LiveColumn
+		Internal string
+	}
+	Uniques                  []sink.Unique
+	References, ReferencedBy []sink.Reference
+}
+
+// catalogQuery asks for a table by its name in the config.
+func catalogQuery(name string) string {
+	byOID := func(query string) string {
+		return strings.ReplaceAll(strings.TrimRight(query, "; \n"), "$1", "(select oid from it)")
+	}
+	return strings.NewReplacer("{table}", compile.Literal(compile.PostgresName(name)), "{columns}", byOID(compile.PostgresColumns), "{references}", byOID(compile.PostgresReferences)).Replace(catalog)
+}
+
 // call asks an admin API. known is false where there is none, or none for these
 // credentials.
 func (h *hasura) call(ctx context.Context, path string, request any) (answer json.RawMessage, known bool, err error) {
@@ -86,19 +106,26 @@ func (h *hasura) runSQL(ctx context.Context, sql string, readOnly bool) (value s
 
 // lookIn reads a table from the database's catalog.
 func (h *hasura) lookIn(ctx context.Context, name string) (*catalogTable, bool, error) {
-	parts := compile.SplitTable(name)
-	for i, s := range parts {
-		parts[i] = `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
-	}
-	value, known, err := h.runSQL(ctx, strings.ReplaceAll(catalog, "{table}", compile.Literal(strings.Join(parts, "."))), true)
+	value, known, err := h.runSQL(ctx, catalogQuery(name), true)
 	t := &catalogTable{}
 	if err != nil || !known || value == "" {
 		return t, known, err
 	}
-	if err := json.Unmarshal([]byte(value), t); err != nil {
+	var in catalogAnswer
+	if err := json.Unmarshal([]byte(value), &in); err != nil {
 		return nil, known, operator("the catalog of table %s is not as expected: %v", name, err)
 	}
-	return t, known, nil
+	t.Schema = in.Schema
+	t.Live = sink.Live{Exists: true, ReadOnly: compile.PostgresReadOnly[in.Kind], FillsRows: in.FillsRows,
+		Uniques: in.Uniques, References: in.References, ReferencedBy: in.ReferencedBy}
+	for _, c := range in.Columns {
+		c.Bits = compile.PostgresBits[c.Internal]
+		if len(c.Labels) == 0 {
+			c.Labels = nil
+		}
+		t.Columns = append(t.Columns, c.LiveColumn)
+	}
+	return t, true, nil
 }
 
 // Inspect is sink.Sink's. Through GraphQL alone it knows no lengths, precisions,

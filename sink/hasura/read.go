@@ -106,6 +106,9 @@ func (h *hasura) selectAll(ctx context.Context, list ...selection) ([][]answerRo
 			if err != nil {
 				return nil, err
 			}
+			if s.r.sameEnd(page, more[0]) {
+				return nil, errStuck
+			}
 			page = more[0]
 			out[i] = append(out[i], page...)
 		}
@@ -224,6 +227,7 @@ func (h *hasura) Read(ctx context.Context, t *sink.Table, keys []merge.Key) ([]*
 	var out []*merge.Row
 	where := exp("{}")
 	order := st.own.order()
+	var before []answerRow
 	for {
 		found, err := h.selectRows(ctx, selection{st.own, where, columnNames(columns), fmt.Sprintf(" order_by:[%s] limit:%d", order, rowsPerQuery)})
 		if err != nil {
@@ -233,6 +237,10 @@ func (h *hasura) Read(ctx context.Context, t *sink.Table, keys []merge.Key) ([]*
 		if len(rows) == 0 { // the role may see fewer rows at once than were asked for
 			break
 		}
+		if st.own.sameEnd(before, rows) {
+			return nil, public(errStuck)
+		}
+		before = rows
 		for _, x := range rows {
 			out = append(out, st.own.row(columns, x))
 		}
@@ -240,6 +248,18 @@ func (h *hasura) Read(ctx context.Context, t *sink.Table, keys []merge.Key) ([]*
 	}
 	slices.SortFunc(out, func(a, b *merge.Row) int { return strings.Compare(string(a.Key), string(b.Key)) })
 	return out, nil
+}
+
+var errStuck = operator("Hasura gives the same rows again when it is asked for those behind them")
+
+// sameEnd tells whether two pages end alike, which no two pages do.
+func (r *relation) sameEnd(a, b []answerRow) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	x, xid := r.keyOf(a[len(a)-1])
+	y, yid := r.keyOf(b[len(b)-1])
+	return x == y && xid == yid
 }
 
 func (r *relation) order() string {
