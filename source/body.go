@@ -16,6 +16,8 @@ const (
 	MaxInflated = 32 << 20
 	// MaxFormFields is the most fields of a form.
 	MaxFormFields = 10_000
+	// MaxEvents is the most events of one delivery.
+	MaxEvents = 100_000
 )
 
 // ReadBody reads the body of a delivery as a format says; "" is FormatJSON. A

@@ -80,6 +80,9 @@ func (b *built) events(d *event.Delivery, body event.JSON) ([]*event.Event, erro
 	if err != nil {
 		return nil, fmt.Errorf("split: %w", err)
 	}
+	if len(parts) > MaxEvents {
+		return nil, fmt.Errorf("the delivery holds %s, more than the %s that one may hold: have the sender send fewer at a time", count(len(parts), "event"), thousands(MaxEvents))
+	}
 	events := make([]*event.Event, len(parts))
 	for i, p := range parts {
 		events[i] = &event.Event{Body: p, Envelope: body}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hookfold/hookfold/event"
@@ -182,36 +181,6 @@ func (r *Runner) wake(ctx context.Context, refs []event.Ref) error {
 		}
 	}
 	return nil
-}
-
-// circles finds the events that wait for each other, by the unique values that
-// their rows hold, and says so in their reason.
-func (r *Runner) circles(w *work) [][]event.Ref {
-	var out [][]event.Ref
-	for i := range w.items {
-		it := &w.items[i]
-		if it.state != journal.Waiting {
-			continue
-		}
-		for _, n := range it.needs {
-			if !n.holder {
-				continue
-			}
-			refs, rows := r.waits.circle(n.about, n.row)
-			if refs == nil {
-				continue
-			}
-			var names []string
-			for _, id := range append(rows, n.about) {
-				t := r.o.Tables[id.table]
-				names = append(names, t.Table.Name+" "+t.Show(id.key))
-			}
-			it.reason += fmt.Sprintf(". They wait in a circle, each for the next one's value: %s. They are tried together; where that does not help, set one of the values free by hand", strings.Join(names, " → "))
-			out = append(out, append(refs, it.ref))
-			break
-		}
-	}
-	return out
 }
 
 // note takes down what events wait for that did not land.

@@ -191,21 +191,33 @@ func (r *Runner) gather(ctx context.Context, t taken) (*work, error) {
 	bytes := 0
 	for ok := true; ok; {
 		w.taken = append(w.taken, t)
-		bytes += len(t.delivery.Body)
+		n := len(events)
 		events = r.split(w, events, t.delivery, nil)
+		bytes += unpacked(t.delivery, events[n:])
 		if len(w.taken) >= r.o.Limit.Deliveries || bytes >= r.o.Limit.Bytes || len(events) >= r.o.Events {
 			break
 		}
 		t, ok = r.backlog.next()
 	}
-	w.stats.Deliveries, w.stats.Events = int64(len(w.taken)), int64(len(events))
-	return w, r.complete(ctx, w, events)
+	w.stats.Deliveries, w.stats.Events, w.rest = int64(len(w.taken)), int64(len(events)), events
+	return w, r.complete(ctx, w)
+}
+
+// unpacked is about how many bytes a delivery and its events take: its body may
+// have been packed.
+func unpacked(d *event.Delivery, events []eventOf) int {
+	whole, parts := len(d.Body), 0
+	for _, x := range events {
+		whole = max(whole, len(x.event.Envelope.Raw()))
+		parts += len(x.event.Body.Raw())
+	}
+	return max(whole, parts)
 }
 
 // landTaken writes a batch of the backlog, and gives each lease of which it was
 // the last part to be recorded.
 func (r *Runner) landTaken(w *work, done chan<- *leased) {
-	if err := r.land(r.working, w); err != nil {
+	if err := r.landAll(r.working, w); err != nil {
 		return // closing the consumer ends the leases
 	}
 	circles := r.circles(w)

@@ -16,17 +16,24 @@ type meaning struct {
 	fault string
 }
 
-// mapAll maps events. What one says whose identity has said something else
+// mapAll maps events, as many as a batch may hold of what they mean: the result
+// is of the first ones. What one says whose identity has said something else
 // before is a fault, and none of it lands: nothing would tell which of the two
 // counts.
 func (r *Runner) mapAll(ctx context.Context, events []eventOf) ([]meaning, error) {
-	all := make([]meaning, len(events))
+	all := make([]meaning, 0, len(events))
 	var compared []*event.Event
 	var places []int
 	var ids []journal.Receipt
+	made := 0
 	for i, x := range events {
+		if made >= r.o.Made {
+			break
+		}
+		all = append(all, meaning{})
 		m := &all[i]
 		m.out, m.fault = r.outcome(x.event)
+		made += sizeOf(m.out.Changes)
 		s := r.o.Sources[x.event.Delivery.Source]
 		if m.fault != "" || s.Content == nil {
 			continue

@@ -10,9 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hookfold/hookfold/internal/compile"
-	"github.com/hookfold/hookfold/journal"
-	"github.com/hookfold/hookfold/merge"
 	"github.com/hookfold/hookfold/sink"
 )
 
@@ -33,6 +30,19 @@ type landing struct {
 	// alike counts single changes blamed in a row for the same reason, last.
 	alike int
 	last  string
+}
+
+// landAll lands a batch, and maps the rest of it piece by piece. It fails only
+// when the runner stops.
+func (r *Runner) landAll(ctx context.Context, w *work) error {
+	for {
+		if err := r.land(ctx, w); err != nil || len(w.rest) == 0 {
+			return err
+		}
+		if err := r.complete(ctx, w); err != nil {
+			return err
+		}
+	}
 }
 
 // land writes all that can be written of a batch, and judges the rest. It fails
@@ -218,55 +228,6 @@ func halves(units []unit) (first, second []unit) {
 	return first, second
 }
 
-// accusation is the changes of one row that a sink found at fault.
-type accusation struct {
-	units []unit
-	err   error
-	stub  bool // the row is a parent's, of which only the key is known
-}
-
-// accuse splits units by what a sink says of their rows. An error that names no
-// rows accuses nobody.
-func accuse(units []unit, fault error) (accused []accusation, rest []unit) {
-	var be *sink.BatchError
-	if !errors.As(fault, &be) {
-		return nil, units
-	}
-	rest = units
-	for _, re := range be.Rows {
-		if re.Table == nil || re.Row == nil || re.Err == nil {
-			continue
-		}
-		a := accusation{err: re.Err, stub: isStub(re.Row)}
-		var others []unit
-		for _, u := range rest {
-			if contributes(u.change, re.RowRef) {
-				a.units = append(a.units, u)
-			} else {
-				others = append(others, u)
-			}
-		}
-		if len(a.units) > 0 {
-			accused, rest = append(accused, a), others
-		}
-	}
-	return accused, rest
-}
-
-func isStub(r *merge.Row) bool {
-	return !slices.ContainsFunc(r.Cells, func(c merge.Cell) bool { return c.Set })
-}
-
-// contributes tells whether a change is part of a folded row.
-func contributes(c *merge.Change, ref sink.RowRef) bool {
-	if !c.Replaces && c.Table == ref.Table.Table && c.Key == ref.Row.Key && c.IfMissing == ref.Row.IfMissing {
-		return ref.Row.Occupant == nil || c.Occupant != nil && c.Occupant.ID == ref.Row.Occupant.ID
-	}
-	return slices.ContainsFunc(c.Parents, func(p merge.Parent) bool {
-		return p.Table == ref.Table.Table && p.Key == ref.Row.Key
-	})
-}
-
 // try applies a batch until it is in, until it fails through its own fault, or
 // until the runner stops. While the target is at fault it backs off.
 func (l *landing) try(ctx context.Context, f folded) (res *sink.Result, fault, err error) {
@@ -432,48 +393,4 @@ func (r *Runner) writing(b *sink.Batch) *writing {
 		}
 	}
 	return w
-}
-
-// fits tells whether a change fits the live columns of its table, read again
-// before a change is turned away: a person may just have altered them. One that
-// is tried again is judged by the table as it is since then.
-func (r *Runner) fits(ctx context.Context, w *work, c *merge.Change) (verdict, error) {
-	since := w.started
-	if !w.retried {
-		since = r.o.Now().Add(-liveFor)
-	}
-	for _, p := range c.Parents {
-		if _, ok := r.rank[p.Table]; !ok {
-			return r.strange(c, p.Table), nil
-		}
-	}
-	i, ok := r.rank[c.Table]
-	if !ok {
-		return r.strange(c, c.Table), nil
-	}
-	for again := false; !c.Replaces; again = true {
-		live, fresh, err := r.live(ctx, i, since, again)
-		if err != nil {
-			return verdict{}, err
-		}
-		if !live.Exists {
-			return verdict{}, nil // the sink tells, and the change is kept until there is a table
-		}
-		misfit := compile.Fit(live, c)
-		if misfit == nil {
-			return verdict{}, nil
-		}
-		if fresh {
-			return verdict{
-				state: journal.Dead, table: c.Table.Name, key: c.Table.Show(c.Key),
-				reason: fmt.Sprintf("%s.%v. Alter the column, or the mapping, and run: hookfold dead retry %d", c.Table.Name, misfit, c.From.Position),
-			}, nil
-		}
-	}
-	return verdict{}, nil
-}
-
-func (r *Runner) strange(c *merge.Change, t *merge.Table) verdict {
-	return verdict{state: journal.Dead, table: c.Table.Name, key: c.Table.Show(c.Key),
-		reason: fmt.Sprintf("%s: table %s is not one of target %s. This is a fault of Hookfold: please report it", c.Table.Name, t.Name, r.o.Target)}
 }

@@ -111,6 +111,10 @@ type Options struct {
 	// Events is the most events of a batch, if no single delivery has more.
 	// Default 2,500.
 	Events int
+	// Made is how many bytes of changes are made before they are written: an
+	// expression may make each event of a delivery as great as the delivery.
+	// Default 16 MiB.
+	Made int
 	// Ahead bounds what is leased ahead, so that sources take turns. Default
 	// 50,000 deliveries and 32 MiB.
 	Ahead journal.Limit
@@ -144,6 +148,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Events <= 0 {
 		o.Events = 2500
+	}
+	if o.Made <= 0 {
+		o.Made = 16 << 20
 	}
 	if o.Ahead.Deliveries <= 0 {
 		o.Ahead.Deliveries = 50_000

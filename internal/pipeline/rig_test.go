@@ -262,6 +262,10 @@ func (m *memory) Ping(context.Context) error { m.mu.Lock(); defer m.mu.Unlock();
 
 func (m *memory) set(f func()) { m.mu.Lock(); defer m.mu.Unlock(); f() }
 
+func (m *memory) questions() int { m.mu.Lock(); defer m.mu.Unlock(); return m.asked }
+
+func (m *memory) attempts() int { m.mu.Lock(); defer m.mu.Unlock(); return m.tries }
+
 // show gives the rows as "item a" → "x/2".
 func (m *memory) show() map[string]string {
 	m.mu.Lock()

@@ -135,7 +135,7 @@ func (r *Runner) Stop(ctx context.Context) error {
 func (r *Runner) landDue(w *work) {
 	seq := r.waits.begin()
 	defer r.waits.end(seq)
-	if err := r.land(r.working, w); err != nil {
+	if err := r.landAll(r.working, w); err != nil {
 		r.consumer.Release(w.batch)
 		return
 	}

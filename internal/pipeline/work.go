@@ -16,8 +16,10 @@ import (
 type work struct {
 	// batch is the lease of events that are tried again; deliveries of the
 	// backlog are in taken.
-	batch   *journal.Batch
-	taken   []taken
+	batch *journal.Batch
+	taken []taken
+	// rest are events that are not yet mapped.
+	rest    []eventOf
 	started time.Time
 	items   []item
 	// units are the changes that are ready to be written.
@@ -113,12 +115,14 @@ type eventOf struct {
 // the runner stops.
 func (r *Runner) prepareDue(ctx context.Context, b *journal.Batch) (*work, error) {
 	w := &work{batch: b, started: r.o.Now(), skips: map[Skip]int64{}, retried: true}
-	return w, r.complete(ctx, w, r.splitDue(w))
+	w.rest = r.splitDue(w)
+	return w, r.complete(ctx, w)
 }
 
-// complete maps, fits and folds the events of a batch. It fails only when the
-// runner stops.
-func (r *Runner) complete(ctx context.Context, w *work, events []eventOf) error {
+// complete maps, fits and folds the events of a batch, as many of the rest as
+// may be held at once. It fails only when the runner stops.
+func (r *Runner) complete(ctx context.Context, w *work) error {
+	events := w.rest
 	if err := r.firstReceipts(ctx, events); err != nil {
 		return err
 	}
@@ -126,8 +130,9 @@ func (r *Runner) complete(ctx context.Context, w *work, events []eventOf) error 
 	if err != nil {
 		return err
 	}
+	events, w.rest = events[:len(all)], events[len(all):]
 	w.items = slices.Grow(w.items, len(events))
-	w.units = make([]unit, 0, len(events))
+	w.units, w.folded = make([]unit, 0, len(events)), nil
 	for i := range events {
 		if err := r.addEvent(ctx, w, &events[i], &all[i]); err != nil {
 			return err
@@ -207,10 +212,13 @@ func (r *Runner) splitDue(w *work) []eventOf {
 			continue
 		}
 		one := &work{skips: map[Skip]int64{}}
-		all := r.split(one, nil, d, nil)
+		at := map[int]eventOf{}
+		for _, x := range r.split(one, nil, d, nil) {
+			at[x.event.Index] = x
+		}
 		for _, e := range of {
-			if i := slices.IndexFunc(all, func(x eventOf) bool { return x.event.Index == e.Ref.Index }); i >= 0 {
-				events = append(events, eventOf{event: all[i].event, needs: all[i].needs, prior: e})
+			if x, ok := at[e.Ref.Index]; ok {
+				events = append(events, eventOf{event: x.event, needs: x.needs, prior: e})
 				continue
 			}
 			it := item{ref: e.Ref, source: e.Source, id: e.ID, typ: e.Type, prior: e}
