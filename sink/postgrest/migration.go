@@ -242,12 +242,12 @@ func (s *rest) settle(ctx context.Context) error {
 	s.mu.Lock()
 	tables := s.last
 	s.mu.Unlock()
-	for {
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
 		err := s.seen(ctx, tables)
 		if err == nil {
 			return nil
 		}
-		t := time.NewTimer(50 * time.Millisecond)
+		t := time.NewTimer(pause)
 		select {
 		case <-t.C:
 		case <-ctx.Done():
