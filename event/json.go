@@ -95,6 +95,9 @@ func checkJSON(b []byte) error {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return fmt.Errorf("not JSON: it ends in the middle, after %d bytes", len(b))
 		}
+		if syntax := new(jsontext.SyntacticError); errors.As(err, &syntax) && syntax.Err != nil {
+			return fmt.Errorf("not JSON: at byte %d: %w", syntax.ByteOffset, syntax.Err)
+		}
 		return fmt.Errorf("not JSON: %w", err)
 	}
 	return fmt.Errorf("not one JSON document: more text follows at byte %d", dec.InputOffset())
