@@ -225,7 +225,7 @@ read:
 	}
 	close(queue)
 	group.Wait()
-	if readErr != nil {
+	if readErr != nil && done.Load() > 0 {
 		readErr = fmt.Errorf("%w. The lines before it have been replayed", readErr)
 	}
 	return done.Load(), lines.Line(), errors.Join(context.Cause(ctx), readErr)
