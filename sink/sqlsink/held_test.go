@@ -41,6 +41,12 @@ func TestRowFollowsItsChain(t *testing.T) {
 		if got, want := colours.rows(s), "A colour=blue"; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
+		if got, want := tell(t, "booking_occupants", "id text, occupant_id text", nil).rows(s), "A|; A|B; A|C"; got != want {
+			t.Errorf("records: got %s, want %s", got, want)
+		}
+		if got, want := tell(t, "hookfold_ledger", "key text, identity text", nil).rows(s), `["A"]|a; ["A"]|b`; got != want {
+			t.Errorf("ledger: got %s, want %s", got, want)
+		}
 		known, err := s.(sink.Knower).Known(t.Context(), made.table, []merge.Key{"A", "B", "C", "D"})
 		if err != nil || !known[0] || !known[1] || !known[2] || known[3] {
 			t.Errorf("known: %v, %v", known, err)
@@ -171,6 +177,28 @@ func TestHeldIfMissing(t *testing.T) {
 			t.Errorf("%+v, %v", res, err)
 		}
 		if got, want := made.rows(s), "A v=NULL; D v=c"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+}
+
+// TestTombstonesGo when the row, or the list of its group, remembers the delete.
+func TestTombstonesGo(t *testing.T) {
+	onEach(t, func(t *testing.T, open func(...*sink.Table) sink.Sink) {
+		marked, list := tell(t, "marked", "id text", marks, "v text"), tell(t, "listed", "g text, id text", listed, "v text")
+		tombs := tell(t, "hookfold_tombstones", "table_name text, key text", nil)
+		s := open(marked.table, list.table)
+		marked.write(s, marked.parse("k del @2")...)
+		list.write(s, list.parse("P|x v=1 @1; P|x del @2; P|y del @7")...)
+		if got, want := tombs.rows(s), `listed|["P","x"]; listed|["P","y"]; marked|["k"]`; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		marked.write(s, marked.parse("k v=x @1")...)
+		list.write(s, list.parse("P list @5; P|x v=1 @1")...)
+		if got, want := tombs.rows(s), `listed|["P","y"]`; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		if got, want := marked.rows(s)+list.rows(s), "k v=x deleted"; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	})
