@@ -50,7 +50,7 @@ func (h *hasura) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error)
 			refreshed = true
 			h.forget()
 			continue
-		case f.again && try < tries:
+		case f.again && try < tries && (!f.unexplained || try < tries/2):
 			if pause(ctx, try) != nil {
 				return nil, f.sinkError
 			}

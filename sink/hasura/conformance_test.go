@@ -10,17 +10,24 @@ import (
 	"github.com/hookfold/hookfold/sink"
 	"github.com/hookfold/hookfold/sink/hasura"
 	"github.com/hookfold/hookfold/sink/hasura/hasuratest"
-	"github.com/hookfold/hookfold/sink/sinktest"
 )
 
 // No test leaves a goroutine behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// The suite against the double, as it is run against a real Hasura; and it leaves
+// nothing behind.
 func TestHasura(t *testing.T) {
-	sinktest.Run(t, sinktest.Engine{NotBeside: true, LocalOnly: true, Refuses: noJSONNull, Open: func(t testing.TB, tables []*sink.Table) sink.Sink {
-		server := hasuratest.New(t, testdb.Schema(t), hasuratest.Options{AdminSecret: "s3cret", Untracked: true})
-		return open(t, server, tables, hasura.Options{AdminSecret: "s3cret"})
-	}})
+	url := testdb.Postgres(t)
+	server := hasuratest.New(t, url, hasuratest.Options{AdminSecret: "s3cret", Untracked: true})
+	live(t, server.URL, hasura.Options{AdminSecret: "s3cret"})
+	r := &rig{database: url}
+	if got := r.one(t, "select count(*) from pg_namespace where nspname like 'hookfold%'"); got != "0" {
+		t.Errorf("%s schemas are left", got)
+	}
+	if got := r.one(t, "select count(*) from pg_class where relnamespace = 'public'::regnamespace"); got != "0" {
+		t.Errorf("%s tables are left", got)
+	}
 }
 
 // noJSONNull: Hasura reads the JSON value null as NULL, so the sink refuses it.

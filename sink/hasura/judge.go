@@ -35,6 +35,8 @@ type fault struct {
 	*sinkError
 	// again: the same mutation may succeed at once (deadlock).
 	again bool
+	// unexplained: it may as well be something that stays.
+	unexplained bool
 	// schema: the live schema is not what was known of it.
 	schema bool
 	// lacks: a column that is NOT NULL has no value in a new row.
@@ -117,6 +119,9 @@ func (c *client) judge(e answerError, pause time.Duration) *fault {
 		f.again = true
 		return f
 	case "validation-failed", "not-exists":
+		if strings.Contains(e.Message, "__type") {
+			return c.failed(sink.Retry, code, "introspection is off for this role, so names cannot be looked up: %s. Allow it for the role of this target; until then events wait", e.Message)
+		}
 		f := c.failed(sink.Retry, code, "Hasura does not have what the config says: %s (at %s). Track the table, give the role its permissions, or bring the database in line (hookfold migrate shows how); until then events wait", e.Message, e.Extensions.Path)
 		f.schema = true
 		return f
@@ -129,7 +134,7 @@ func (c *client) judge(e answerError, pause time.Duration) *fault {
 		return c.failed(sink.Retry, code, "Hasura refuses the JWT: %s. Is it signed for this endpoint?", e.Message)
 	case "unexpected":
 		f := c.failed(sink.Retry, code, "table %s: %s, and Hasura keeps back why. Its log tells; with the admin secret so does the answer", table, e.Message)
-		f.again = true // a deadlock looks like this too
+		f.again, f.unexplained = true, true // a deadlock looks like this too
 		return f
 	}
 	if strings.HasSuffix(code, "limit-exceeded") {

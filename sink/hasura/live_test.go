@@ -11,11 +11,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/hookfold/hookfold/internal/testdb"
 	"github.com/hookfold/hookfold/merge"
 	"github.com/hookfold/hookfold/sink"
 	"github.com/hookfold/hookfold/sink/hasura"
-	"github.com/hookfold/hookfold/sink/hasura/hasuratest"
 	"github.com/hookfold/hookfold/sink/sinktest"
 )
 
@@ -29,21 +27,6 @@ func TestLive(t *testing.T) {
 		t.Skip("HOOKFOLD_TEST_HASURA is not set; the same suite runs against a double in TestHasura")
 	}
 	live(t, url, hasura.Options{AdminSecret: os.Getenv("HOOKFOLD_TEST_HASURA_SECRET")})
-}
-
-// The live suite itself, against the double: it works, and leaves nothing
-// behind.
-func TestLiveSuiteLeavesNothing(t *testing.T) {
-	url := testdb.Postgres(t)
-	server := hasuratest.New(t, url, hasuratest.Options{AdminSecret: "s3cret", Untracked: true})
-	live(t, server.URL, hasura.Options{AdminSecret: "s3cret"})
-	r := &rig{database: url}
-	if got := r.one(t, "select count(*) from pg_namespace where nspname like 'hookfold%'"); got != "0" {
-		t.Errorf("%s schemas are left", got)
-	}
-	if got := r.one(t, "select count(*) from pg_class where relnamespace = 'public'::regnamespace"); got != "0" {
-		t.Errorf("%s tables are left", got)
-	}
 }
 
 func live(t *testing.T, url string, opts hasura.Options) {

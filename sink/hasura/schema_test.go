@@ -118,6 +118,41 @@ func TestGraphQLAlone(t *testing.T) {
 	}
 }
 
+// An old version does not tell which columns a constraint is on: then PostgreSQL's
+// own names count, and any other has to be said.
+func TestConstraintsOfOldVersions(t *testing.T) {
+	table := tableOf(t, "item", "id text", "a text")
+	for statement, want := range map[string]string{
+		`create table item (id text primary key, other text unique, a text, row_version text)`:                                    "",
+		`create table item (no int primary key default 7, id text unique, a text, row_version text)`:                              "",
+		`create table item (no int primary key default 7, id text constraint mine unique, a text, row_version text)`:              "Say which of them is on (id)",
+		`create table item (no int default 7, id text not null, a text, row_version text, constraint item_pkey primary key (no))`: "Say which of them is on (id)",
+	} {
+		url := testdb.Schema(t)
+		testdb.Exec(t, url, statement)
+		server := hasuratest.New(t, url, hasuratest.Options{OldConstraints: true, NoAdminAPI: true})
+		s := open(t, server, nil, hasura.Options{})
+		if want == "" {
+			write(t, s, table, say(t, table, "k", 1, set{"a": "x"}))
+			write(t, s, table, say(t, table, "k", 2, set{"a": "y"}))
+			mustShow(t, s, table, "k", "a=y")
+			continue
+		}
+		if e := failed(t, s, table, say(t, table, "k", 1, set{"a": "x"})); e.Action != sink.Retry || !strings.Contains(e.Message, want) {
+			t.Errorf("%s: %v", statement, e)
+		}
+		if strings.Contains(statement, "mine") {
+			s = open(t, server, nil, hasura.Options{Constraints: map[string]string{"item": "mine"}})
+			write(t, s, table, say(t, table, "k", 1, set{"a": "x"}))
+		}
+	}
+	r := start(t, hasuratest.Options{}, hasura.Options{}, nil, table)
+	blind := open(t, hasuratest.New(t, r.database, hasuratest.Options{NoIntrospection: true}), nil, hasura.Options{})
+	if e := failed(t, blind, table, say(t, table, "k", 1, set{"a": "x"})); e.Action != sink.Retry || !strings.Contains(e.Message, "introspection is off") {
+		t.Error(e)
+	}
+}
+
 // Names of tables in other schemas, and such as were customised.
 func TestNames(t *testing.T) {
 	url := testdb.Schema(t)

@@ -19,6 +19,9 @@ func (s *Server) query(v *view, f *ast.Field, vars map[string]any) (root, *failu
 		r.constant = `"query_root"`
 		return r, nil
 	case "__schema", "__type":
+		if s.opts.NoIntrospection {
+			return r, failf(r.path, "validation-failed", "field '%s' not found in type: 'query_root'", f.Name)
+		}
 		answer, err := json.Marshal(introspect(v.schema, f, args))
 		if err != nil {
 			return r, failf("$", "unexpected", "%v", err)

@@ -25,6 +25,7 @@ type view struct {
 	schema *ast.Schema
 	tables map[string]*access // by root name
 	arrays bool
+	old    bool // constraints do not tell their columns
 }
 
 // access is a table as a role sees it.
@@ -78,13 +79,13 @@ func (v *view) comparison(c *column) string {
 }
 
 // build makes the schema that a role sees of the tracked tables; admin sees all.
-func build(tables []*table, role string, roles map[string]map[string]Columns, arrays bool) (*view, error) {
-	v := &view{tables: map[string]*access{}, arrays: arrays}
+func build(tables []*table, role string, opts Options) (*view, error) {
+	v := &view{tables: map[string]*access{}, arrays: !opts.OldArrays, old: opts.OldConstraints}
 	b := &strings.Builder{}
 	query, mutation := &strings.Builder{}, &strings.Builder{}
 	scalars, comparisons := map[string]bool{}, map[string]string{}
 	for _, t := range tables {
-		a := grant(t, role, roles)
+		a := grant(t, role, opts.Roles)
 		if a == nil {
 			continue
 		}
@@ -200,7 +201,11 @@ func (v *view) describe(b, query, mutation *strings.Builder, a *access) {
 				for _, c := range k.columns {
 					cols = append(cols, `\"`+c+`\"`)
 				}
-				fmt.Fprintf(b, "  \"unique or primary key constraint on columns %s\"\n  %s\n", strings.Join(cols, ", "), k.name)
+				on := " on columns " + strings.Join(cols, ", ")
+				if v.old {
+					on = ""
+				}
+				fmt.Fprintf(b, "  \"unique or primary key constraint%s\"\n  %s\n", on, k.name)
 			}
 			b.WriteString("}\n")
 			// A role that may update nothing still needs an enum for [].

@@ -49,6 +49,11 @@ type Options struct {
 	MaxBody int64
 	// OldArrays shows arrays as scalars (_text) and not as lists.
 	OldArrays bool
+	// OldConstraints leaves the columns of a constraint out of its description, as
+	// older versions do.
+	OldConstraints bool
+	// NoIntrospection refuses __type and __schema.
+	NoIntrospection bool
 	// StringifyNumbers gives bigint, numeric and float8 as strings.
 	StringifyNumbers bool
 	// Concurrent gives transactions that others rolled back a code of their own.
@@ -195,7 +200,7 @@ func (s *Server) view(role string) (*view, error) {
 			list = append(list, t)
 		}
 	}
-	v, err := build(list, role, s.opts.Roles, !s.opts.OldArrays)
+	v, err := build(list, role, s.opts)
 	if err == nil {
 		s.views[role] = v
 	}
