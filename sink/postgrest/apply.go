@@ -331,7 +331,7 @@ func lacking(b *sink.Batch, states []*tableState, lists []placed, answers []answ
 			places []int
 		}{{listPartial, a.Partial}, {listShown, a.Shown}} {
 			for _, n := range list.places {
-				if n > len(lists[i][list.name]) {
+				if n < 1 || n > len(lists[i][list.name]) {
 					continue
 				}
 				r := lists[i][list.name][n-1]

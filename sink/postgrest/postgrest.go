@@ -38,6 +38,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/hookfold/hookfold/internal/compile"
 	"github.com/hookfold/hookfold/sink"
 )
@@ -133,6 +135,11 @@ func Open(ctx context.Context, endpoint string, tables []*sink.Table, opts Optio
 	}
 	if opts.Mode != RPC && opts.Mode != REST {
 		return nil, fmt.Errorf("open sink: mode %q is not known; there are rpc and rest", string(opts.Mode))
+	}
+	if opts.Direct != "" {
+		if _, err := pgx.ParseConfig(opts.Direct); err != nil {
+			return nil, fmt.Errorf("open sink: the direct url: %w", err) // pgx leaves the password out
+		}
 	}
 	for i, t := range tables {
 		if err := Refuses(t, opts.Mode); err != nil {

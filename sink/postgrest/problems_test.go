@@ -344,6 +344,14 @@ func TestReadsEveryPage(t *testing.T) {
 	}
 	write(t, s, table, changes...)
 	same(t, s, table, changes)
+	var keys []merge.Key
+	for _, c := range changes {
+		keys = append(keys, c.Key)
+	}
+	rows, err := s.Read(t.Context(), table, append(keys, merge.NewKey("t9", "9")))
+	if err != nil || slices.Index(rows, nil) != len(keys) {
+		t.Errorf("of %d rows that were asked for, the first that is missing is %d: %v", len(keys), slices.Index(rows, nil), err)
+	}
 	known, err := s.(sink.Knower).Known(t.Context(), table, []merge.Key{merge.NewKey("t0", "0"), merge.NewKey("t9", "0")})
 	if err != nil || !known[0] || known[1] {
 		t.Errorf("%v, %v", known, err)

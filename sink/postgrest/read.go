@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hookfold/hookfold/internal/compile"
@@ -81,7 +82,8 @@ func (s *rest) reader(t *sink.Table, live *sink.Live) (*reader, error) {
 	return &reader{s: s, t: t, live: live, fields: how.Fields}, nil
 }
 
-func (r *reader) get(ctx context.Context, filters ...filter) ([]*merge.Row, error) {
+// get reads rows, and tells how many there are: the API may give fewer.
+func (r *reader) get(ctx context.Context, filters ...filter) (rows []*merge.Row, total int, err error) {
 	var columns []string
 	for _, f := range r.fields {
 		column := columnIn(f.Name)
@@ -92,19 +94,22 @@ func (r *reader) get(ctx context.Context, filters ...filter) ([]*merge.Row, erro
 	}
 	schema, name := r.s.address(r.t)
 	query := append([]filter{{"select", strings.Join(columns, ",")}}, filters...)
-	res, err := r.s.do(ctx, request{method: http.MethodGet, path: name, profile: schema, query: query, prefer: "timezone=UTC"})
+	res, err := r.s.do(ctx, request{method: http.MethodGet, path: name, profile: schema, query: query, prefer: "timezone=UTC, count=exact"})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	var list []map[string]json.RawMessage
 	if err := json.Unmarshal(res.body, &list); err != nil {
-		return nil, &fault{judged: operator("the REST API answered rows in a way that is not known: %w", err)}
+		return nil, 0, &fault{judged: operator("the REST API answered rows in a way that is not known: %w", err)}
 	}
-	var out []*merge.Row
 	for _, x := range list {
-		out = append(out, r.row(x))
+		rows = append(rows, r.row(x))
 	}
-	return out, nil
+	_, count, _ := strings.Cut(res.header.Get("Content-Range"), "/")
+	if total, err = strconv.Atoi(count); err != nil {
+		return nil, 0, &fault{judged: operator("the REST API does not tell how many rows there are (Content-Range: %s)", res.header.Get("Content-Range"))}
+	}
+	return rows, total, nil
 }
 
 // keys reads rows by key.
@@ -116,12 +121,18 @@ func (r *reader) keys(ctx context.Context, keys []merge.Key) (map[merge.Key]*mer
 			size += len(escape(string(keys[n]))) + 6*len(r.t.Key)
 			n++
 		}
-		rows, err := r.get(ctx, keysFilter(r.t, keys[:n]))
-		if err != nil {
-			return nil, err
-		}
-		for _, x := range rows {
-			out[x.Key] = x
+		for asked := keys[:n]; len(asked) > 0; {
+			rows, total, err := r.get(ctx, keysFilter(r.t, asked))
+			if err != nil {
+				return nil, err
+			}
+			for _, x := range rows {
+				out[x.Key] = x
+			}
+			if len(rows) == 0 || len(rows) >= total {
+				break
+			}
+			asked = slices.DeleteFunc(slices.Clone(asked), func(k merge.Key) bool { return out[k] != nil })
 		}
 		keys = keys[n:]
 	}
@@ -142,14 +153,14 @@ func (r *reader) all(ctx context.Context) ([]*merge.Row, error) {
 		if len(out) > 0 {
 			filters = append([]filter{after(r.t, out[len(out)-1].Key)}, page...)
 		}
-		rows, err := r.get(ctx, filters...)
+		rows, total, err := r.get(ctx, filters...)
 		if err != nil {
 			return nil, located(err, r.t)
 		}
-		if len(rows) == 0 {
+		out = append(out, rows...)
+		if len(rows) == 0 || len(rows) >= total {
 			return out, nil
 		}
-		out = append(out, rows...)
 	}
 }
 
