@@ -70,7 +70,7 @@ func (d *Daemon) progress(ctx context.Context) (Progress, error) {
 		}
 		p.Pending += n
 		p.Stats = p.Stats.Plus(r.Stats())
-		if h := r.Health(); !h.Up {
+		if h := r.Health(); !h.Up && h.Error != "" {
 			p.Down[r.Target()] = h.Error
 		}
 	}
