@@ -42,6 +42,11 @@ func (s *sqlSink) culprits(ctx context.Context, b *sink.Batch, f *fault) (*sink.
 		if err := c.lock(ctx, locks(b.Groups)); err != nil {
 			return err
 		}
+		if s.dialect() == compile.Postgres { // the commit would not tell the rows
+			if err := c.run(ctx, "set constraints all immediate"); err != nil {
+				return err
+			}
+		}
 		for i, g := range b.Groups {
 			if len(g.Sets)+len(g.Links) > 0 {
 				if err := p.part(i, nil, g); err != nil {
