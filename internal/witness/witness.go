@@ -37,8 +37,14 @@ func Open(url string) (*DB, error) {
 	return &DB{db, !lite}, nil
 }
 
-// Row is the values of a table's mapped columns, in their order.
+// Row is the values of a table's mapped columns, in their order, and of
+// deleted_at behind them where deletes mark the row.
 type Row []merge.Value
+
+// deletedAt is the column that says since when a row is deleted.
+const deletedAt = "deleted_at"
+
+func marks(t *sink.Table) bool { return t.OnDelete == merge.DeleteMark }
 
 // Rows are the rows of a table by key: more than one where a table has no
 // unique key and somebody wrote twice.
@@ -64,6 +70,9 @@ func (db *DB) Read(ctx context.Context, t *sink.Table) (Rows, error) {
 	}
 	for _, c := range t.Columns {
 		column(c.Name, c.Type)
+	}
+	if marks(t) {
+		column(deletedAt, merge.Type{Kind: merge.Timestamp})
 	}
 	name := `"` + strings.ReplaceAll(t.Name, ".", `"."`) + `"`
 	rows, err := db.QueryContext(ctx, fmt.Sprintf("select %s from %s", strings.Join(columns, ", "), name))
@@ -115,6 +124,15 @@ func Differ(t *sink.Table, have Row, want *merge.Row) string {
 	for i, c := range t.Columns {
 		if c.Rule != merge.Touch && have[i] != want.Cells[i].Value {
 			out = append(out, fmt.Sprintf("%s is %s, not %s", c.Name, have[i], want.Cells[i].Value))
+		}
+	}
+	if marks(t) {
+		at := merge.NullValue
+		if want.Gone() {
+			at = want.DeletedAt
+		}
+		if is := have[len(t.Columns)]; is != at {
+			out = append(out, fmt.Sprintf("%s is %s, not %s", deletedAt, is, at))
 		}
 	}
 	return strings.Join(out, "; ")
@@ -185,17 +203,20 @@ func Text(t *sink.Table, rows Rows) string {
 			head = append(head, c.Name)
 		}
 	}
+	if marks(t) {
+		head = append(head, deletedAt)
+	}
 	lines = append(lines, head)
 	for _, k := range rows.Keys() {
 		for _, r := range rows[k] {
 			line := slices.Clone(k.Parts())
-			for i, c := range t.Columns {
+			for i, v := range r {
 				switch {
-				case c.Rule == merge.Touch:
-				case r[i].IsNull():
+				case i < len(t.Columns) && t.Columns[i].Rule == merge.Touch:
+				case v.IsNull():
 					line = append(line, "-")
 				default:
-					line = append(line, r[i].Text())
+					line = append(line, v.Text())
 				}
 			}
 			lines = append(lines, line)

@@ -76,3 +76,34 @@ func TestJudge(t *testing.T) {
 		})
 	}
 }
+
+// What a delete marks is read and judged too.
+func TestJudgeDeletes(t *testing.T) {
+	table := &sink.Table{Name: "thing", Table: merge.NewTable(merge.Table{
+		Name: "thing", OnDelete: merge.DeleteMark, Key: []merge.KeyColumn{{Name: "id", Type: merge.Type{Kind: merge.Int}}},
+	})}
+	at := cell(t, merge.Timestamp, "2026-01-01T00:00:00Z").Value
+	want := []*merge.Row{
+		{Key: merge.NewKey("1"), Seen: "1", Deleted: "2", DeletedAt: at}, {Key: merge.NewKey("2"), Seen: "3", Deleted: "2", DeletedAt: at}, {Key: merge.NewKey("3")},
+	}
+	db, err := Open("sqlite:" + filepath.Join(t.TempDir(), "x.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("create table thing (id integer, deleted_at text); insert into thing values (1, null), (2, '2026-01-01T00:00:00Z'), (3, null)"); err != nil {
+		t.Fatal(err)
+	}
+	v, err := db.Judge(t.Context(), table, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const when = "2026-01-01T00:00:00.000000Z"
+	diffs := map[merge.Key]string{"1": "deleted_at is NULL, not " + when, "2": "deleted_at is " + when + ", not NULL"}
+	if d := cmp.Diff(diffs, v.Diffs); d != "" || v.Right != 1 {
+		t.Errorf("%d right; %s", v.Right, d)
+	}
+	if d := cmp.Diff("thing\n  id  deleted_at\n  1   -\n  2   "+when+"\n  3   -\n", Text(table, v.Rows)); d != "" {
+		t.Error(d)
+	}
+}
