@@ -28,9 +28,8 @@ type client struct {
 func newClient(u *url.URL, opts Options) *client {
 	transport := opts.Transport
 	if transport == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxIdleConnsPerHost = 8
-		transport = t
+		transport = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 8,
+			IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second}
 	}
 	return &client{endpoint: u, opts: opts, web: &http.Client{
 		Transport: transport,
