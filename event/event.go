@@ -33,6 +33,8 @@ type Delivery struct {
 	Body []byte
 	// Received is the time of receipt, in UTC.
 	Received time.Time
+	// Memo is of whoever reads the delivery's events; journals leave it alone.
+	Memo *Memo
 }
 
 // Ref names an event: its delivery's place in the journal and its own place in

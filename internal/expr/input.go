@@ -124,18 +124,28 @@ func (in *Input) tree(name Names) event.JSON {
 		return in.Item
 	case Query:
 		if in.query.Kind() == event.Missing {
-			in.query = queryTree(in.Delivery.Query)
+			in.query = in.once(Query, func() event.JSON { return queryTree(in.Delivery.Query) })
 		}
 		return in.query
 	}
 	if in.Body.Kind() == event.Missing {
-		if in.ReadBody != nil {
-			in.Body, _ = in.ReadBody(in.Delivery) // its source has read it before
-		} else {
-			in.Body, _ = event.ParseJSON(in.Delivery.Body)
-		}
+		in.Body = in.once(Body, in.readBody)
 	}
 	return in.Body
+}
+
+func (in *Input) readBody() (body event.JSON) {
+	if in.ReadBody != nil {
+		body, _ = in.ReadBody(in.Delivery) // its source has read it before
+	} else {
+		body, _ = event.ParseJSON(in.Delivery.Body)
+	}
+	return body
+}
+
+// once makes something of the delivery once for all of its events.
+func (in *Input) once(name Names, make func() event.JSON) event.JSON {
+	return in.Delivery.Memo.Remember(name, func() any { return make() }).(event.JSON)
 }
 
 // queryTree makes an object of a query: the first value of each name.
@@ -156,11 +166,13 @@ func (in *Input) header(name string) (string, bool) {
 }
 
 func (in *Input) headers() event.JSON {
-	all := map[string]string{}
-	for name, v := range in.Delivery.Header {
-		all[strings.ToLower(name)] = strings.Join(v, ", ")
-	}
-	return object(all)
+	return in.once(Headers, func() event.JSON {
+		all := map[string]string{}
+		for name, v := range in.Delivery.Header {
+			all[strings.ToLower(name)] = strings.Join(v, ", ")
+		}
+		return object(all)
+	})
 }
 
 func object(members map[string]string) event.JSON {

@@ -52,7 +52,7 @@ func (v *evaluation) neighbour(m *Mapping, e *Expr, what string) (string, bool) 
 	if isNothing(r.val) {
 		return "", false
 	}
-	val, replaced, err := v.valuer.value(m.Table.Key[0].Type, r.val, r.bad)
+	val, replaced, err := v.value(e, "", m.Table.Key[0].Type, r.val, r.bad)
 	if err != nil {
 		v.fault(m, "", "chain.%s: %v", what, err)
 		return "", false

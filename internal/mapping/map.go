@@ -22,6 +22,7 @@ type evaluation struct {
 	results []evaluated
 	valuer  valuer
 	event   *event.Event
+	source  *Source
 	out     *Outcome
 
 	// element is the place of the element of a list that is being mapped, -1
@@ -45,6 +46,9 @@ type evaluated struct {
 }
 
 func (v *evaluation) eval(e *Expr) *evaluated {
+	if v.ofWhole(e) {
+		return v.kept(e.Reads).eval(e)
+	}
 	r := &v.results[e.slot]
 	if !r.done || r.generation != v.generation && readsElement(e) {
 		before := v.input.BadText()
@@ -112,6 +116,7 @@ func (m *Mapping) Try(e *event.Event) (faults []Fault, wanted bool) {
 func (v *evaluation) begin(s *Source, e *event.Event, out *Outcome) {
 	v.input.Reset(e, s.Config.Zone)
 	v.input.ReadBody = s.readBody
+	v.source = s
 	v.valuer = valuer{zone: s.Config.Zone, dead: s.Config.BadText == "dead"}
 	v.event, v.out, v.element, v.generation = e, out, -1, 0
 }
@@ -119,7 +124,7 @@ func (v *evaluation) begin(s *Source, e *event.Event, out *Outcome) {
 func (v *evaluation) end() {
 	clear(v.results)
 	v.input = expr.Input{}
-	v.event, v.out = nil, nil
+	v.event, v.source, v.out = nil, nil, nil
 }
 
 // mapping adds the changes of one mapping, or its faults. It tells whether the
@@ -277,7 +282,7 @@ func (v *evaluation) key(m *Mapping, exprs []*Expr, cols []merge.KeyColumn, of, 
 			ok = false
 			continue
 		}
-		val, replaced, err := v.valuer.value(col.Type, r.val, r.bad)
+		val, replaced, err := v.value(e, "", col.Type, r.val, r.bad)
 		if err != nil {
 			v.fault(m, of+col.Name, "%v", err)
 			ok = false
@@ -333,7 +338,7 @@ func (v *evaluation) occupantID(m *Mapping) (string, bool) {
 		v.fault(m, "", "the occupant's id is null (%s). Events without one belong in a when:.", m.OccupantID.Text)
 		return "", false
 	}
-	val, replaced, err := v.valuer.value(merge.Type{Kind: merge.Text}, r.val, r.bad)
+	val, replaced, err := v.value(m.OccupantID, "", merge.Type{Kind: merge.Text}, r.val, r.bad)
 	if err != nil || val.Text() == "" {
 		if err == nil {
 			err = fmt.Errorf("an empty text is no identity")
@@ -379,12 +384,16 @@ func (v *evaluation) member(m *Mapping, e *Expr, of ref.Val, name string) (ref.V
 	if !ok {
 		return nil, 0, fmt.Errorf("\"*\": %s is %s, not an object", e.Text, expr.Describe(of))
 	}
-	before := v.input.BadText()
+	in := &v.input
+	if v.ofWhole(e) {
+		in = &v.kept(e.Reads).input
+	}
+	before := in.BadText()
 	val, ok := object.Find(types.String(name))
 	if !ok {
 		return expr.Absent, 0, nil
 	}
-	return val, v.input.BadText() - before, nil
+	return val, in.BadText() - before, nil
 }
 
 func (v *evaluation) cell(m *Mapping, i int, val ref.Val, bad int) (merge.Cell, error) {
@@ -407,7 +416,11 @@ func (v *evaluation) cell(m *Mapping, i int, val ref.Val, bad int) (merge.Cell, 
 	if col.Rule == merge.Count {
 		return counted(val), nil
 	}
-	value, replaced, err := v.valuer.value(col.Type, val, bad)
+	member := ""
+	if m.Columns[i].Rest {
+		member = col.Name
+	}
+	value, replaced, err := v.value(m.Columns[i].Expr, member, col.Type, val, bad)
 	if err != nil {
 		return merge.Cell{}, err
 	}

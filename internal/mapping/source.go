@@ -202,7 +202,9 @@ func idHook(parts []*Expr, cfg *config.Source) func(*event.Event) (string, error
 // Events splits a delivery and applies the source's when:. An error means that
 // the delivery as a whole cannot be read.
 func (s *Source) Events(d *event.Delivery) (*Split, error) {
-	events, err := s.Split(d)
+	own := *d // others may read the delivery too
+	own.Memo = &event.Memo{}
+	events, err := s.Split(&own)
 	if err != nil {
 		return nil, err
 	}

@@ -127,12 +127,18 @@ func (v *evaluation) readable(m *Mapping, parts [][]byte) [][]byte {
 	}
 	add(expr.Received, func() []byte { return timeText(e.FirstReceived) })
 	add(expr.Position, func() []byte { return fmt.Appendf(nil, "%d.%d", e.Delivery.Position, e.Index) })
-	add(expr.Envelope, func() []byte { return e.Envelope.Raw() })
-	add(expr.Body|expr.Raw, func() []byte { return e.Delivery.Body })
-	add(expr.Headers, func() []byte { return headerText(e) })
-	add(expr.Query, func() []byte { return []byte(e.Delivery.Query) })
-	add(expr.Path, func() []byte { return []byte(e.Delivery.Path) })
+	add(expr.Envelope, func() []byte { return v.digestOf(expr.Envelope, e.Envelope.Raw) })
+	add(expr.Body|expr.Raw, func() []byte { return v.digestOf(expr.Body, func() []byte { return e.Delivery.Body }) })
+	add(expr.Headers, func() []byte { return v.digestOf(expr.Headers, func() []byte { return headerText(e) }) })
+	add(expr.Query, func() []byte { return v.digestOf(expr.Query, func() []byte { return []byte(e.Delivery.Query) }) })
+	add(expr.Path, func() []byte { return v.digestOf(expr.Path, func() []byte { return []byte(e.Delivery.Path) }) })
 	return parts
+}
+
+// digestOf stands for something of the delivery in a version's hash. It is made
+// once per delivery: else a delivery of many events would be hashed as often.
+func (v *evaluation) digestOf(name expr.Names, text func() []byte) []byte {
+	return v.kept(name).digest(name, text)
 }
 
 func headerText(e *event.Event) []byte {
