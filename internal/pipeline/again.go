@@ -95,7 +95,6 @@ func (r *Runner) resume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.ahead.recall(dead)
 	var refs []event.Ref
 	for _, e := range dead {
 		if e.On != "" { // a change of it waits

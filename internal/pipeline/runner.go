@@ -88,7 +88,11 @@ func (r *Runner) start(ctx context.Context) error {
 		return ErrStopped
 	default:
 	}
-	var err error
+	dead, err := r.o.Journal.Entries(ctx, journal.Filter{Consumer: r.o.Target, State: journal.Dead, Limit: maxWaits})
+	if err != nil {
+		return fmt.Errorf("start target %s: %w", r.o.Target, err)
+	}
+	r.ahead.recall(dead)
 	if r.consumer, err = r.o.Journal.Consumer(ctx, r.o.Target); err != nil {
 		return fmt.Errorf("start target %s: %w", r.o.Target, err)
 	}
