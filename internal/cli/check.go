@@ -52,12 +52,15 @@ func (a *app) check() *cobra.Command {
 					out.Tests = runTests(plan, seed)
 				}
 				if live {
-					problems, err := connect(cmd.Context(), plan, report)
+					found, err := connect(cmd.Context(), plan, report)
 					if err != nil {
 						return err
 					}
-					out.OK = problems.Err() == nil
-					report.Problems.List = append(report.Problems.List, problems.List...)
+					if found.down != nil {
+						code = Usage
+					}
+					out.OK = found.Err() == nil
+					report.Problems.List = append(report.Problems.List, found.List...)
 				}
 			}
 			for _, t := range out.Tests {

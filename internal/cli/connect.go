@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/hookfold/hookfold/internal/check"
@@ -13,20 +12,31 @@ import (
 	"github.com/hookfold/hookfold/sink"
 )
 
+// live is what the live databases tell of a config.
+type live struct {
+	*config.Problems
+	// down are the problems of databases that could not be looked at. They are
+	// among the problems.
+	down []config.Problem
+}
+
 // connect compares the tables of a plan with the live databases, and adds to the
 // report what only these tell.
-func connect(ctx context.Context, plan *mapping.Plan, report *check.Report) (*config.Problems, error) {
+func connect(ctx context.Context, plan *mapping.Plan, report *check.Report) (*live, error) {
 	list, err := targets(ctx, plan)
 	if err != nil {
 		return nil, err
 	}
 	defer closeTargets(list)
-	out := &config.Problems{File: plan.Config.File}
+	out := &live{Problems: &config.Problems{File: plan.Config.File}}
 	for _, target := range list {
 		for _, t := range target.tables {
 			have, err := schemas(ctx, target.sink, &t.Table)
 			if err != nil {
-				return nil, fmt.Errorf("target %s: %w", target.config.Text, err)
+				p := target.problem(err)
+				out.down = append(out.down, p)
+				out.List = append(out.List, p)
+				break // the other tables of this database
 			}
 			report.Contested(t, have.Table)
 			for _, p := range compile.Problems(dialect(target.config), &t.Table, have, usageOf(plan, t)) {

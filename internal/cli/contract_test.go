@@ -183,8 +183,9 @@ var seldom = []string{
 	"verdicts[].do: string",
 }
 
-// serveUntilReady runs serve and returns its first line.
-func serveUntilReady(t *testing.T, config string) string {
+// serveUntilReady runs serve and returns its first line. What then is done comes
+// before it is asked to stop.
+func serveUntilReady(t *testing.T, config string, then ...func()) string {
 	t.Helper()
 	stop := make(chan struct{})
 	out := &firstLine{line: make(chan string, 1)}
@@ -200,6 +201,9 @@ func serveUntilReady(t *testing.T, config string) string {
 		t.Fatalf("serve ended with %d\n%s", code, log.String())
 	case <-time.After(20 * time.Second):
 		t.Fatal("serve is not ready after 20 s")
+	}
+	for _, f := range then {
+		f()
 	}
 	close(stop)
 	if code := <-done; code != Fine {

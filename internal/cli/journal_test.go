@@ -34,6 +34,15 @@ func (f folder) write(t *testing.T, name, text string) string {
 	return f.path(name)
 }
 
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // unsettledFolder has a config, hookfold.yaml, whose journal holds two dead
 // events (2, 5) and one that waits (3).
 func unsettledFolder(t *testing.T) folder {

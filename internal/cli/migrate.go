@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 )
 
@@ -38,11 +36,11 @@ func (a *app) migrate() *cobra.Command {
 			for _, t := range list {
 				statements, err := t.sink.Plan(cmd.Context(), t.sinkTables())
 				if err != nil {
-					return fmt.Errorf("target %s: %w", t.config.Text, err)
+					return t.failed(plan.Config, err)
 				}
 				if apply && len(statements) > 0 {
 					if err := t.sink.Execute(cmd.Context(), statements); err != nil {
-						return fmt.Errorf("target %s: %w", t.config.Text, err)
+						return t.failed(plan.Config, err)
 					}
 				}
 				out.OK = out.OK && (apply || len(statements) == 0)

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +26,7 @@ type readyJSON struct {
 	Admin   string `json:"admin,omitempty"`
 }
 
-// How long serve looks at the live databases before it starts, and how long it
+// How long serve looks at the live databases once it has started, and how long it
 // takes to finish what it holds when it is asked to end.
 const (
 	lookTimeout = 5 * time.Second
@@ -67,7 +69,6 @@ func (a *app) logger(level string) (*slog.Logger, error) {
 }
 
 func (a *app) run(ctx context.Context, plan *mapping.Plan, log *slog.Logger) (err error) {
-	look(ctx, plan, log)
 	d, err := daemon.Open(ctx, plan.Config, daemon.Options{Log: log})
 	if err != nil {
 		return err
@@ -87,6 +88,11 @@ func (a *app) run(ctx context.Context, plan *mapping.Plan, log *slog.Logger) (er
 	if err := a.printReady(ready, plan); err != nil {
 		return err
 	}
+	looking, stopLooking := context.WithCancel(ctx)
+	var looked sync.WaitGroup
+	looked.Go(func() { look(looking, plan, log) })
+	defer looked.Wait()
+	defer stopLooking()
 	select {
 	case <-ctx.Done():
 		log.Info("stopping: finishing what is in hand")
@@ -97,19 +103,24 @@ func (a *app) run(ctx context.Context, plan *mapping.Plan, log *slog.Logger) (er
 }
 
 // look tells what is wrong with the live tables. It keeps nothing from
-// starting: deliveries are kept, and land when it has been put right.
+// starting, and may take as long as a database that does not answer: deliveries
+// are taken meanwhile, and land when it has been put right.
 func look(ctx context.Context, plan *mapping.Plan, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	problems, err := connect(ctx, plan, &check.Report{})
+	const unseen = "the live tables could not be looked at; deliveries are kept until they can be written"
+	found, err := connect(ctx, plan, &check.Report{})
 	if err != nil {
-		log.Warn("the live tables could not be looked at; deliveries are kept until they can be written", "error", err)
+		log.Warn(unseen, "error", err)
 		return
 	}
-	for _, p := range problems.List {
-		if p.Severity == config.Error {
+	for _, p := range found.List {
+		switch {
+		case slices.Contains(found.down, p):
+			log.Warn(unseen, "target", strings.TrimPrefix(p.Path, "targets."), "error", p.Text)
+		case p.Severity == config.Error:
 			log.Error(p.Text)
-		} else {
+		default:
 			log.Warn(p.Text)
 		}
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/hookfold/hookfold/internal/compile"
@@ -24,6 +25,16 @@ func (t *target) sinkTables() []*sink.Table {
 		out[i] = &x.Table
 	}
 	return out
+}
+
+// problem is what is wrong with a target as a whole, at its place in the config.
+func (t *target) problem(err error) config.Problem {
+	return config.Problem{Severity: config.Error, Pos: t.config.Pos, Path: t.config.Path, Text: err.Error()}
+}
+
+// failed is an error of a target with its place in the config.
+func (t *target) failed(cfg *config.Config, err error) error {
+	return fmt.Errorf("%s:%d:%d: %s: %w", cfg.File, t.config.Pos.Line, t.config.Pos.Column, t.config.Path, err)
 }
 
 // targets opens the database of every target that has a table. The caller
