@@ -34,10 +34,12 @@ func (d *Daemon) findAbandoned(ctx context.Context, j *sqlite.Journal, targets [
 }
 
 // Forget lets the journal of a config forget what is not done for a target that
-// the config does not have any more. The journal must not be in use.
+// no table of the config has any more. The journal must not be in use.
 func Forget(ctx context.Context, cfg *config.Config, target string) error {
-	if cfg.TargetNamed(target) != nil {
-		return fmt.Errorf("forget target %s: the config has it", target)
+	for _, t := range cfg.Tables {
+		if t.Target.Text == target {
+			return fmt.Errorf("forget target %s: the config has it, for table %s", target, t.Text)
+		}
 	}
 	j, err := OpenJournal(cfg, sqlite.Owner)
 	if err != nil {

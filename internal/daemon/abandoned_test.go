@@ -41,7 +41,7 @@ func TestATargetThatIsGoneIsToldOf(t *testing.T) {
 		t.Error(r.log)
 	}
 	r.stop()
-	for _, c := range []struct{ target, want string }{{"other", "the config has it"}, {"nope", "does not know it"}} {
+	for _, c := range []struct{ target, want string }{{"other", "the config has it, for table "}, {"nope", "does not know it"}} {
 		if err := Forget(t.Context(), r.cfg, c.target); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("forget %s: %v", c.target, err)
 		}

@@ -231,9 +231,9 @@ func (r *request) answer(w http.ResponseWriter) reply {
 		if a, ok := e.Handshake(r.seen(), r.h.o.Now()); ok {
 			return reply{status: a.Status, handshake: a}
 		}
-		return notAllowed
+		return r.refuseMethod()
 	default:
-		return notAllowed
+		return r.refuseMethod()
 	}
 	if rep, ok := r.read(w); !ok {
 		return rep
@@ -248,6 +248,11 @@ func (r *request) answer(w http.ResponseWriter) reply {
 		return unauthorized
 	}
 	return r.keep(now)
+}
+
+func (r *request) refuseMethod() reply {
+	r.h.say(slog.LevelInfo, r.source.name, http.StatusMethodNotAllowed, fmt.Sprintf("the method is %.20q; deliveries are POST, and this is no handshake of the source", r.Method))
+	return notAllowed
 }
 
 // seen is what the source sees of the request.
