@@ -40,7 +40,7 @@ var engines = map[string]func(testing.TB) string{
 //	table QUERY FILE        waits until a query on rows.db gives what FILE says
 //	eventually TEXT ARGS    runs hookfold ARGS until it prints TEXT
 //	grow FILE SIZE          makes a JSON text of so many bytes
-//	log                     prints what the server has logged
+//	log [TEXT]              prints what the server has logged, once TEXT is in it
 func TestScripts(t *testing.T) {
 	for name, database := range engines {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +109,18 @@ func scriptHalt(ts *testscript.TestScript, _ bool, _ []string) {
 
 func scriptCrash(ts *testscript.TestScript, _ bool, _ []string) { serverOf(ts).kill() }
 
-func scriptLog(ts *testscript.TestScript, _ bool, _ []string) {
+func scriptLog(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) > 0 {
+		have, err := become(args[0], func(context.Context) (string, error) {
+			if text := serverOf(ts).log.String(); !strings.Contains(text, args[0]) {
+				return text, nil
+			}
+			return args[0], nil
+		})
+		if err != nil {
+			ts.Fatalf("%v\nhave:\n%s", err, have)
+		}
+	}
 	fmt.Fprint(ts.Stdout(), serverOf(ts).log.String())
 }
 
