@@ -69,11 +69,21 @@ func TestAConfigWithoutATable(t *testing.T) {
 	if s := r.drain(); s.Dead != 1 {
 		t.Errorf("%+v", s)
 	}
+	// What is JSON and yet no event is listed too; an event that nobody wants is
+	// skipped.
+	for _, body := range []string{"null", `"text"`, "7", "[]", "{}", "[null]", `{"id":"1"}`} {
+		if err := r.daemon.Append(t.Context(), &event.Delivery{Source: "in", Body: []byte(body)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := r.drain(); s.Dead != 5 {
+		t.Errorf("%+v", s)
+	}
 	r.stop()
 	// It gets a table: what was found before is found again for its target.
 	r.cfg = parse(t, fmt.Sprintf(head, file)+"targets:\n  db: {url: \""+testdb.SQLite(t)+"\"}\ntables:\n  x: {key: {id: text}, columns: {}, events: [{from: in, key: {id: event.id}}]}\n")
 	r.start()
-	if s := r.drain(); s.Dead != 1 {
+	if s := r.drain(); s.Dead != 7 { // all but the one that has an id
 		t.Errorf("%+v", s)
 	}
 	if got := r.daemon.abandoned; got != nil {

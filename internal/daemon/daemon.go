@@ -116,7 +116,7 @@ func (d *Daemon) runner(target string) *pipeline.Runner {
 	return pipeline.New(pipeline.Options{
 		Target: target, Journal: d.journal, Sink: d.sinks[target],
 		Sources: pipeline.Sources(d.plan), Tables: pipeline.Tables(d.plan, target),
-		Map: func(e *event.Event) mapping.Outcome { return d.plan.Map(e, target) },
+		Map: d.mapper(target),
 		Log: d.o.Log, Observer: d.metrics,
 	})
 }
