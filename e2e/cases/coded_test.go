@@ -116,9 +116,9 @@ func twoProcesses(t *testing.T, s *scenario, on engine) {
 		}
 	}
 	to := []string{first.Receive + "/in/in", second.Receive + "/in/in"}
-	all2xx(t, fire(t, func(i int) string { return to[i%2] }, bodies, 64), 10*time.Second)
-	becomes(t, w.url, `select count(*) from app_user where email = 'new@example.test' and seen_at = '2026-03-01T10:00:00.200Z'`, "1000", 30*time.Second)
-	becomes(t, w.url, `select count(*) from app_user`, "1000", time.Second)
+	all2xx(t, fire(t, func(i int) string { return to[i%2] }, bodies, 64))
+	becomes(t, w.url, `select count(*) from app_user where email = 'new@example.test' and seen_at = '2026-03-01T10:00:00.200Z'`, "1000")
+	becomes(t, w.url, `select count(*) from app_user`, "1000")
 	for _, p := range []*process{first, second} {
 		if err := errors.Join(p.stop(), quiet(p.log.String())); err != nil {
 			t.Error(err)
@@ -153,7 +153,7 @@ func hotKeys(t *testing.T, s *scenario, on engine) {
 			bodies = append(bodies, "["+strings.Join(elements, ",")+"]")
 		}
 		all.Go(func() {
-			all2xx(t, fire(t, func(int) string { return "http://" + w.daemon.Addr() + "/in/bulk" }, bodies, 4), 20*time.Second)
+			all2xx(t, fire(t, func(int) string { return "http://" + w.daemon.Addr() + "/in/bulk" }, bodies, 4))
 		})
 	}
 	all.Wait()
@@ -165,12 +165,12 @@ func hotKeys(t *testing.T, s *scenario, on engine) {
 			t.Error(err)
 		}
 	}
-	becomes(t, url, `select count(*) from k`, "20", time.Second)
+	becomes(t, url, `select count(*) from k`, "20")
 	if s.variant != "key-only" {
-		becomes(t, url, `select count(*) from k where ver = 1000 and n = 9`, "20", time.Second)
+		becomes(t, url, `select count(*) from k where ver = 1000 and n = 9`, "20")
 	}
 	if s.variant == "two-tables" {
-		becomes(t, url, `select count(*) from a where ver = 1000`, "20", time.Second)
+		becomes(t, url, `select count(*) from a where ver = 1000`, "20")
 	}
 }
 
@@ -198,7 +198,7 @@ func somebodyHoldsARow(t *testing.T, s *scenario, on engine) {
 	}
 	// Hookfold stands before the row until the person is done.
 	becomes(t, w.url, `select count(*) > 0 from pg_locks where not granted and transactionid = (select transactionid from pg_locks where pid = `+
-		fmt.Sprint(c.PgConn().PID())+` and locktype = 'transactionid')`, "true", 20*time.Second)
+		fmt.Sprint(c.PgConn().PID())+` and locktype = 'transactionid')`, "true")
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,7 +27,10 @@ import (
 // hotRow sends 95 of 100 events to one row, and looks at how long the others
 // take.
 func hotRow(t *testing.T, s *scenario, on engine) {
-	w := begin(t, s, on)
+	var n atomic.Int64
+	w := begin(t, s, on, func(w *world) {
+		w.options.Sink = func(_ string, opened sink.Sink) sink.Sink { return counting{opened, &n} }
+	})
 	const hot, others = 19_000, 1_000
 	var bodies []string
 	for v := range hot {
@@ -38,9 +42,9 @@ func hotRow(t *testing.T, s *scenario, on engine) {
 	bodies = shuffled(t, bodies)
 	seen := watch(t, w.url)
 	answers := fire(t, w.in, bodies, 64)
-	all2xx(t, answers, 5*time.Second)
-	becomes(t, w.url, `select count(*) from counter`, fmt.Sprint(others+1), 30*time.Second)
-	becomes(t, w.url, `select ver from counter where id = 1`, fmt.Sprint(hot), 30*time.Second)
+	all2xx(t, answers)
+	becomes(t, w.url, `select count(*) from counter`, fmt.Sprint(others+1))
+	becomes(t, w.url, `select ver from counter where id = 1`, fmt.Sprint(hot))
 	landed := seen()
 	var took []time.Duration
 	for _, a := range answers {
@@ -53,12 +57,29 @@ func hotRow(t *testing.T, s *scenario, on engine) {
 		}
 	}
 	slices.Sort(took)
-	if p99 := took[len(took)*99/100]; p99 > time.Second {
-		t.Errorf("99 of 100 other rows are there within %v of their answers, not within 1 s", p99)
+	p99 := took[len(took)*99/100]
+	t.Logf("99 of 100 other rows are there within %v of their answers; %d transactions", p99, n.Load())
+	if p99 > patience { // half a second where nothing else is at work
+		t.Errorf("99 of 100 other rows are there within %v of their answers", p99)
+	}
+	// What would make others wait is a transaction per event of the hot row.
+	if n.Load() > (hot+others)/5 {
+		t.Errorf("%d transactions for %d events", n.Load(), hot+others)
 	}
 	if err := quiet(w.log.String()); err != nil {
 		t.Error(err)
 	}
+}
+
+// counting counts transactions.
+type counting struct {
+	sink.Sink
+	n *atomic.Int64
+}
+
+func (c counting) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error) {
+	c.n.Add(1)
+	return c.Sink.Apply(ctx, b)
 }
 
 // watch notes when rows of the table counter come to be seen, until the function
@@ -121,8 +142,8 @@ func serializable(t *testing.T, s *scenario, on engine) {
 		bodies = append(bodies, fmt.Sprintf(`{"id":%d,"ver":%d}`, 1+v%3, v+1))
 	}
 	bodies = shuffled(t, bodies)
-	all2xx(t, fire(t, func(i int) string { return worlds[i%2].in(i) }, bodies, 32), 10*time.Second)
-	becomes(t, database, `select string_agg(id || '@' || ver, ' ' order by id) from counter`, "1@1999 2@2000 3@1998", 30*time.Second)
+	all2xx(t, fire(t, func(i int) string { return worlds[i%2].in(i) }, bodies, 32))
+	becomes(t, database, `select string_agg(id || '@' || ver, ' ' order by id) from counter`, "1@1999 2@2000 3@1998")
 	for _, w := range worlds {
 		if err := errors.Join(w.taken(), quiet(w.log.String())); err != nil {
 			t.Error(err)
@@ -146,7 +167,7 @@ func backlog(t *testing.T, s *scenario, on engine) {
 	end := make(chan struct{})
 	var lived []answered
 	live.Go(func() {
-		client := &http.Client{Timeout: 30 * time.Second}
+		client := &http.Client{Timeout: patience}
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		for i := 0; ; i++ {
@@ -161,38 +182,56 @@ func backlog(t *testing.T, s *scenario, on engine) {
 	answers := fire(t, w.in, shuffled(t, queued), 64)
 	close(end)
 	live.Wait()
-	all2xx(t, answers, 5*time.Second)
-	all2xx(t, lived, 5*time.Second)
-	becomes(t, w.url, `select count(*) from o where ver = 10 and id < 2000`, "2000", 30*time.Second)
-	becomes(t, w.url, `select count(*) from o where id >= 100000`, fmt.Sprint(len(lived)), 10*time.Second)
+	all2xx(t, answers)
+	all2xx(t, lived)
+	becomes(t, w.url, `select count(*) from o where ver = 10 and id < 2000`, "2000")
+	becomes(t, w.url, `select count(*) from o where id >= 100000`, fmt.Sprint(len(lived)))
 	if way().most > 5 {
 		t.Errorf("%d connections to the database at once", way().most)
 	}
 }
 
-// busy is a database that takes 300 ms for every thousand rows, so that it is
-// not by its speed that nobody waits.
-type busy struct{ sink.Sink }
+// gate is a database that answers nothing until it is opened, and then counts
+// how many rows of tenant a are written before the first one of tenant b.
+type gate struct {
+	sink.Sink
+	open chan struct{}
 
-func (b busy) Apply(ctx context.Context, batch *sink.Batch) (*sink.Result, error) {
-	rows := 0
-	for _, g := range batch.Groups {
-		rows += len(g.Rows)
-	}
-	select {
-	case <-time.After(time.Duration(rows) * 300 * time.Microsecond):
-	case <-ctx.Done():
-	}
-	return b.Sink.Apply(ctx, batch)
+	mu           sync.Mutex
+	before, seen int // seen is -1 until the row of b is there
 }
 
-// flood sends 50,000 events of one tenant, and then one of another.
+func (g *gate) Apply(ctx context.Context, batch *sink.Batch) (*sink.Result, error) {
+	select {
+	case <-g.open:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	result, err := g.Sink.Apply(ctx, batch)
+	if err != nil {
+		return result, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, group := range batch.Groups {
+		for _, row := range group.Rows {
+			if row.Key.Parts()[0] == "b" && g.seen < 0 {
+				g.seen = g.before
+			}
+		}
+		g.before += len(group.Rows)
+	}
+	return result, nil
+}
+
+// flood sends 50,000 events of one tenant, and then one of another, before the
+// database answers: that one must not come after the flood.
 func flood(t *testing.T, s *scenario, on engine) {
+	g := &gate{open: make(chan struct{}), seen: -1}
 	w := begin(t, s, on, func(w *world) {
-		w.options.Sink = func(_ string, opened sink.Sink) sink.Sink { return busy{opened} }
+		w.options.Sink = func(_ string, opened sink.Sink) sink.Sink { g.Sink = opened; return g }
 	})
-	client := &http.Client{Timeout: 30 * time.Second}
-	var sent sync.WaitGroup
+	var bodies []string
 	for d := range 500 {
 		var body bytes.Buffer
 		for i := range 100 {
@@ -200,18 +239,22 @@ func flood(t *testing.T, s *scenario, on engine) {
 		}
 		body.Bytes()[0] = '['
 		body.WriteByte(']')
-		sent.Go(func() {
-			if a := post(client, "http://"+w.daemon.Addr()+"/in/a", body.String()); a.status != http.StatusOK {
-				t.Errorf("answered %d", a.status)
-			}
-		})
+		bodies = append(bodies, body.String())
 	}
-	sent.Wait()
-	if a := post(client, "http://"+w.daemon.Addr()+"/in/b", `[{"id":1,"s":"b"}]`); a.status != http.StatusOK {
-		t.Fatalf("answered %d", a.status)
+	all2xx(t, fire(t, func(int) string { return "http://" + w.daemon.Addr() + "/in/a" }, bodies, 64))
+	all2xx(t, fire(t, func(int) string { return "http://" + w.daemon.Addr() + "/in/b" }, []string{`[{"id":1,"s":"b"}]`}, 1))
+	close(g.open)
+	becomes(t, w.url, `select count(*) from o where tenant = 'a'`, "50000")
+	becomes(t, w.url, `select count(*) from o where tenant = 'b'`, "1")
+	if err := w.taken(); err != nil {
+		t.Error(err)
 	}
-	becomes(t, w.url, `select count(*) from o where tenant = 'b'`, "1", 2*time.Second)
-	becomes(t, w.url, `select count(*) from o where tenant = 'a'`, "50000", 60*time.Second)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	t.Logf("the row of b is written with the first %d of %d rows", g.seen, g.before)
+	if g.seen < 0 || g.seen > 10_000 { // what was in hand when it came
+		t.Errorf("the row of b is written after %d rows of the flood", g.seen)
+	}
 }
 
 // pooler runs behind a PgBouncer that is restarted.
@@ -237,11 +280,11 @@ func pooler(t *testing.T, s *scenario, on engine) {
 		bodies = append(bodies, fmt.Sprintf(`{"id":%d,"s":"s","ver":%d}`, v%100, v+1))
 	}
 	bodies = shuffled(t, bodies)
-	all2xx(t, fire(t, w.in, bodies[:1000], 16), 5*time.Second)
+	all2xx(t, fire(t, w.in, bodies[:1000], 16))
 	bouncer.restart()
-	all2xx(t, fire(t, w.in, bodies[1000:], 16), 5*time.Second)
-	becomes(t, w.url, `select count(*) from o where ver > 1900`, "100", 30*time.Second)
-	becomes(t, w.url, `select count(*) from o`, "100", time.Second)
+	all2xx(t, fire(t, w.in, bodies[1000:], 16))
+	becomes(t, w.url, `select count(*) from o where ver > 1900`, "100")
+	becomes(t, w.url, `select count(*) from o`, "100")
 	for _, said := range []string{"prepared statement", "dead", "42P05", "26000", "08P01"} {
 		if strings.Contains(w.log.String(), said) {
 			t.Errorf("the log speaks of %s", said)

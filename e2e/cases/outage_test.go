@@ -52,16 +52,16 @@ func databaseDown(t *testing.T, s *scenario, on engine) {
 	way().close()
 	p := serve(t, config)
 	send := func(bodies []string) {
-		all2xx(t, fire(t, func(int) string { return p.Receive + "/in/in" }, bodies, 32), 5*time.Second)
+		all2xx(t, fire(t, func(int) string { return p.Receive + "/in/in" }, bodies, 32))
 	}
 	send(bodies[:1500])
 	p.kill()
 	p = serve(t, config)
 	send(bodies[1500:])
-	becomes(t, w.url, `select count(*) from o`, "0", time.Second)
+	becomes(t, w.url, `select count(*) from o`, "0")
 	way().open()
-	becomes(t, w.url, newest, "300", 60*time.Second)
-	becomes(t, w.url, `select count(*) from o`, "300", time.Second)
+	becomes(t, w.url, newest, "300")
+	becomes(t, w.url, `select count(*) from o`, "300")
 	if way().most > 5 {
 		t.Errorf("%d connections at once after the outage", way().most)
 	}
@@ -76,10 +76,10 @@ func blackHole(t *testing.T, s *scenario, on engine) {
 	w := begin(t, s, on)
 	bodies := versions(t, 300)
 	way().hold()
-	all2xx(t, fire(t, w.in, bodies, 32), 5*time.Second)
-	becomes(t, w.url, newest, "0", time.Second)
+	all2xx(t, fire(t, w.in, bodies, 32))
+	becomes(t, w.url, newest, "0")
 	way().release(false)
-	becomes(t, w.url, newest, "300", 60*time.Second)
+	becomes(t, w.url, newest, "300")
 	if way().most > 5 {
 		t.Errorf("%d connections at once after the outage", way().most)
 	}
@@ -108,11 +108,11 @@ func readOnly(t *testing.T, s *scenario, on engine) {
 		`create trigger refuse before insert or update on o for each row execute function refuse()`)
 	p := serve(t, config)
 	bodies := versions(t, 300)
-	all2xx(t, fire(t, func(int) string { return p.Receive + "/in/in" }, bodies, 32), 5*time.Second)
-	becomes(t, w.url, newest, "0", time.Second)
+	all2xx(t, fire(t, func(int) string { return p.Receive + "/in/in" }, bodies, 32))
+	becomes(t, w.url, newest, "0")
 	testdb.Exec(t, w.url, writable, "drop trigger refuse on o", "alter database "+database+" reset default_transaction_read_only")
-	becomes(t, w.url, newest, "300", 60*time.Second)
-	becomes(t, w.url, `select count(*) from o`, "300", time.Second)
+	becomes(t, w.url, newest, "300")
+	becomes(t, w.url, `select count(*) from o`, "300")
 	if strings.Contains(p.log.String(), "dead") {
 		t.Errorf("events died of it:\n%.3000s", p.log.String())
 	}
@@ -141,15 +141,15 @@ func workerDies(t *testing.T, s *scenario, on engine) {
 		t.Fatal(err)
 	}
 	p := serve(t, config)
-	all2xx(t, fire(t, func(int) string { return p.Receive + "/in/in" }, []string{`{"id":1,"s":"a"}`}, 1), 5*time.Second)
+	all2xx(t, fire(t, func(int) string { return p.Receive + "/in/in" }, []string{`{"id":1,"s":"a"}`}, 1))
 	becomes(t, w.url, `select count(*) > 0 from pg_locks where not granted and transactionid = (select transactionid from pg_locks where pid = `+
-		fmt.Sprint(c.PgConn().PID())+` and locktype = 'transactionid')`, "true", 20*time.Second)
+		fmt.Sprint(c.PgConn().PID())+` and locktype = 'transactionid')`, "true")
 	p.kill() // it has claimed the event and begun to write it
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	p = serve(t, config)
-	becomes(t, w.url, `select count(*) from o where id = 1 and s = 'a'`, "1", 10*time.Second)
+	becomes(t, w.url, `select count(*) from o where id = 1 and s = 'a'`, "1")
 	if err := p.stop(); err != nil {
 		t.Error(err)
 	}
@@ -177,9 +177,9 @@ func workerDies(t *testing.T, s *scenario, on engine) {
 	if err := w.arrive(arrival{Source: "in", Body: []byte(`{"id":2,"s":"b"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	becomes(t, w.url, `select count(*) from o where id = 2`, "0", time.Second)
+	becomes(t, w.url, `select count(*) from o where id = 2`, "0")
 	way().release(true) // new connections get through; the old one never answers
-	becomes(t, w.url, `select s from o where id = 2`, "b", 20*time.Second)
+	becomes(t, w.url, `select s from o where id = 2`, "b")
 }
 
 // targetThatHangs has the target of one tenant hang, and looks at another one.
@@ -211,7 +211,7 @@ tables:
 			}
 		}
 	}
-	becomes(t, w.url, `select count(*) from o`, "20", 2*time.Second)
+	becomes(t, w.url, `select count(*) from o`, "20")
 	hung.release(false)
 	if err := w.taken(); err != nil {
 		t.Error(err)

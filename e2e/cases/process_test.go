@@ -109,7 +109,7 @@ func fire(t *testing.T, to func(i int) string, bodies []string, connections int)
 	t.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: connections, MaxConnsPerHost: connections}
 	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: 30 * time.Second}
+	client := &http.Client{Transport: transport, Timeout: patience}
 	out := make([]answered, len(bodies))
 	queue := make(chan int)
 	var senders sync.WaitGroup
@@ -143,20 +143,25 @@ func post(client *http.Client, url, body string) answered {
 	return a
 }
 
-// all2xx makes sure that every answer is 200, within so long.
-func all2xx(t *testing.T, answers []answered, within time.Duration) {
+// patience is how long a provider waits for an answer here, and a test for what
+// must come. It is far more than either takes on an idle machine: no case is
+// about how fast this one is.
+const patience = 30 * time.Second
+
+// all2xx makes sure that every answer is 200.
+func all2xx(t *testing.T, answers []answered) {
 	t.Helper()
 	for _, a := range answers {
-		if a.status != http.StatusOK || a.took > within {
+		if a.status != http.StatusOK {
 			t.Fatalf("answered %d after %v: %s", a.status, a.took, a.body)
 		}
 	}
 }
 
 // becomes waits until a query gives a text.
-func becomes(t *testing.T, url, query, want string, within time.Duration) {
+func becomes(t *testing.T, url, query, want string) {
 	t.Helper()
-	deadline := time.After(within)
+	deadline := time.After(2 * patience)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -167,7 +172,7 @@ func becomes(t *testing.T, url, query, want string, within time.Duration) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("%s gives %s after %v, not %s (%v)", query, have, within, want, err)
+			t.Fatalf("%s gives %s, not %s (%v)", query, have, want, err)
 		}
 	}
 }

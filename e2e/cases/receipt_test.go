@@ -79,31 +79,40 @@ func killedAfterAnswer(t *testing.T, s *scenario, on engine) {
 		ids[i] = strings.TrimSuffix(strings.TrimPrefix(body, `{"id":`), `,"s":"x"}`)
 	}
 	t.Logf("%d kills, %d answered", kills, len(ids))
-	becomes(t, w.url, `select count(*) from o where s = 'x' and id in (`+strings.Join(ids, ",")+`)`, fmt.Sprint(len(ids)), 30*time.Second)
+	becomes(t, w.url, `select count(*) from o where s = 'x' and id in (`+strings.Join(ids, ",")+`)`, fmt.Sprint(len(ids)))
 }
 
-// secretRotation sends with an old secret before and after it is retired.
+// secretRotation sends with an old secret before and after it is retired. Where
+// the machine was too slow to do so before, it is retired later.
 func secretRotation(t *testing.T, s *scenario, on engine) {
-	until := time.Now().Add(3 * time.Second)
+	for valid := 2 * time.Second; !rotate(t, s, on, valid); valid *= 2 {
+		t.Logf("the old secret was retired too early: it was valid for %v", valid)
+	}
+}
+
+func rotate(t *testing.T, s *scenario, on engine, valid time.Duration) bool {
+	until := time.Now().Add(valid)
 	rotated := *s
 	rotated.config = strings.Replace(s.config, s.config[strings.Index(s.config, `until: "`)+8:strings.Index(s.config, `"}]}`)], until.UTC().Format(time.RFC3339Nano), 1) // the file's time is of its loading
 	rotated.config = strings.Replace(rotated.config, "tables:", "  old: {preset: stripe, secrets: [whsec_old]}\n  new: {preset: stripe, secrets: [whsec_new]}\ntables:", 1)
 	w := begin(t, &rotated, on)
-	send := func(id int, as, answer string) {
-		t.Helper()
-		a := arrival{Source: "hook", Sign: "0s", SignAs: as, Body: fmt.Appendf(nil, `{"object":"event","id":%d}`, id), Answer: answer}
-		if err := w.arrive(a); err != nil {
-			t.Error(err)
-		}
+	send := func(id int, as, answer string) error {
+		return w.arrive(arrival{Source: "hook", Sign: "0s", SignAs: as, Body: fmt.Appendf(nil, `{"object":"event","id":%d}`, id), Answer: answer})
 	}
-	send(1, "old", "200")
-	send(2, "new", "200")
-	send(3, "old", "200")
+	early := errors.Join(send(1, "old", "200"), send(2, "new", "200"), send(3, "old", "200"))
+	if !time.Now().Before(until) {
+		return false
+	}
+	if early != nil {
+		t.Fatal(early)
+	}
 	select {
 	case <-time.After(time.Until(until)):
 	case <-t.Context().Done():
 	}
-	send(4, "old", "401")
+	if err := send(4, "old", "401"); err != nil {
+		t.Error(err)
+	}
 	// Two signatures in one header, of which one is right.
 	h := http.Header{}
 	body := []byte(`{"object":"event","id":5}`)
@@ -117,8 +126,9 @@ func secretRotation(t *testing.T, s *scenario, on engine) {
 	if err := w.taken(); err != nil {
 		t.Fatal(err)
 	}
-	becomes(t, w.url, `select count(*) from ev where id in (1, 2, 3, 5)`, "4", 5*time.Second)
-	becomes(t, w.url, `select count(*) from ev`, "4", time.Second)
+	becomes(t, w.url, `select count(*) from ev where id in (1, 2, 3, 5)`, "4")
+	becomes(t, w.url, `select count(*) from ev`, "4")
+	return true
 }
 
 // slow makes every other batch take longer.
@@ -190,14 +200,14 @@ func nothingStored(t *testing.T, s *scenario, on engine) {
 	if err := w.taken(); err != nil {
 		t.Fatal(err)
 	}
-	becomes(t, w.url, `select count(*) from o`, strconv.Itoa(len(ids)), 5*time.Second)
-	becomes(t, w.url, `select count(*) from o where id in (`+strings.Join(ids, ",")+`)`, strconv.Itoa(len(ids)), 5*time.Second)
+	becomes(t, w.url, `select count(*) from o`, strconv.Itoa(len(ids)))
+	becomes(t, w.url, `select count(*) from o where id in (`+strings.Join(ids, ",")+`)`, strconv.Itoa(len(ids)))
 	for n := range ids { // the provider sends again what was refused
 		if err := w.arrive(arrival{Source: "in", Body: body(2*n + 1), Answer: "200"}); err != nil {
 			t.Error(err)
 		}
 	}
-	becomes(t, w.url, `select count(*) from o`, strconv.Itoa(2*len(ids)), 5*time.Second)
+	becomes(t, w.url, `select count(*) from o`, strconv.Itoa(2*len(ids)))
 }
 
 func readiness(t *testing.T, w *world) int {

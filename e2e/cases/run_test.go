@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -13,12 +14,18 @@ import (
 	"github.com/hookfold/hookfold/converge"
 )
 
-// mostOrders is how many orders are tried at most.
-const mostOrders = 720
+// mostOrders is how many orders of one case are tried at most; where there are
+// more, they are random ones, others in every run. HOOKFOLD_ORDERS says how many.
+func mostOrders() int {
+	if n, err := strconv.Atoi(os.Getenv("HOOKFOLD_ORDERS")); err == nil {
+		return n
+	}
+	return 12
+}
 
 // orders yields the orders in which a scenario's arrivals come, as indices.
 func (s *scenario) orders(rnd *rand.Rand) (iter.Seq[[]int], error) {
-	n, most := len(s.arrivals), mostOrders
+	n, most := len(s.arrivals), mostOrders()
 	given := converge.Orders(1, 1, 0)
 	switch s.Orders {
 	case "", "all":
@@ -29,10 +36,11 @@ func (s *scenario) orders(rnd *rand.Rand) (iter.Seq[[]int], error) {
 		}
 		given = func(yield func([]int) bool) { yield(order) }
 	default:
-		var err error
-		if most, err = strconv.Atoi(s.Orders); err != nil {
+		own, err := strconv.Atoi(s.Orders)
+		if err != nil {
 			return nil, fmt.Errorf("case.yaml: orders: %w", err)
 		}
+		most = min(most, own)
 	}
 	if s.Orders != "given" {
 		given = converge.Orders(n, most, rnd.Uint64())

@@ -41,7 +41,7 @@ type plan struct {
 	Vary     string
 	// Restart stops and starts the server between arrivals.
 	Restart bool
-	// Window is how long the rows may take after the last arrival; default 20 s.
+	// Window is how long the rows may take after the last arrival; default 60 s.
 	Window time.Duration
 }
 

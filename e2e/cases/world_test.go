@@ -138,7 +138,7 @@ func (w *world) start() error {
 			return errors.Join(fmt.Errorf("migrate: %w", err), w.stop())
 		}
 	}
-	w.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, MaxConnsPerHost: 64}, Timeout: 30 * time.Second}
+	w.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, MaxConnsPerHost: 64}, Timeout: patience}
 	return d.Start(w.t.Context())
 }
 
@@ -146,7 +146,7 @@ func (w *world) stop() error {
 	if w.daemon == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), patience)
 	defer cancel()
 	if w.client != nil {
 		w.client.CloseIdleConnections()
@@ -320,7 +320,7 @@ func (w *world) judge() error {
 	}
 	window := w.Window
 	if window == 0 {
-		window = 20 * time.Second
+		window = 2 * patience
 	}
 	ctx, cancel := context.WithTimeout(w.t.Context(), window)
 	defer cancel()
