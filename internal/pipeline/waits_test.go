@@ -320,6 +320,7 @@ func TestF20ACircleThatStaysIsShown(t *testing.T) {
 		r := newRig(t)
 		r.sink.unique = true
 		r.sink.fail = func(b *sink.Batch) error { b.Park = false; return nil }
+		r.options.Poll = 10 * time.Second
 		r.start()
 		r.send(`{"id":"a","at":1,"value":"x"}`, `{"id":"b","at":1,"value":"y"}`)
 		time.Sleep(time.Second)
