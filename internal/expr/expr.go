@@ -9,7 +9,6 @@ import (
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/env"
-	"cel.dev/cel-go/common/functions"
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
@@ -20,7 +19,7 @@ import (
 // Compiler compiles expressions. It is safe for concurrent use.
 type Compiler struct {
 	env *cel.Env
-	own map[string]functions.FunctionOp // CEL's own functions that are guarded, or done anew
+	own map[string]ownFunc // CEL's own functions that are guarded, or done anew
 }
 
 // NewCompiler makes a compiler.
@@ -36,15 +35,14 @@ func NewCompiler() (*Compiler, error) {
 		cel.EnableIdentifierEscapeSyntax(),
 		cel.ParserExpressionSizeLimit(maxExpression),
 		cel.ParserRecursionLimit(100),
-		cel.RegexProgramSizeLimit(2000),
 	}
 	e, err := cel.NewCustomEnv(append(options, functionDecls()...)...)
 	if err != nil {
 		return nil, fmt.Errorf("make the expression language: %w", err)
 	}
-	c := &Compiler{env: e, own: map[string]functions.FunctionOp{}}
+	c := &Compiler{env: e, own: map[string]ownFunc{}}
 	for name, do := range own {
-		c.own[name] = func(args ...ref.Val) ref.Val { return do(args) }
+		c.own[name] = do
 	}
 	for name := range guards {
 		if own[name] != nil {
@@ -137,10 +135,7 @@ func (c *Compiler) Compile(text string, allowed Names) (*Program, []Problem) {
 		return nil, problems
 	}
 	p.describe(native.Expr(), func(e ast.Expr) *types.Type { return native.GetType(e.ID()) }, r.leaves)
-	options := []cel.ProgramOption{
-		cel.CustomDecoratorV2(c.decorator(r.leaves)),
-		cel.OptimizeRegex(interpreter.MatchesRegexOptimization),
-	}
+	options := []cel.ProgramOption{cel.CustomDecoratorV2(c.decorator(r.leaves))}
 	if r.loops {
 		options = append(options, cel.CostLimit(maxCost))
 	}
@@ -190,6 +185,11 @@ func (c *Compiler) decorator(leaves []*leaf) interpreter.InterpretableDecoratorV
 		if do, ok := calls[name]; ok {
 			return &call{InterpretableCall: planned, args: args, do: do}, nil
 		}
+		if isRegex(name) {
+			if pattern, ok := args[1].(interpreter.InterpretableConst); ok {
+				return c.constantRegex(planned, pattern.Value())
+			}
+		}
 		if do, ok := c.own[name]; ok {
 			return &guarded{InterpretableCall: planned, args: args, check: guards[name], call: do}, nil
 		}
@@ -226,9 +226,10 @@ func (p *Program) Eval(in *Input) (ref.Val, error) {
 	if p.leaf != nil {
 		v = p.leaf.eval(in)
 	} else {
-		in.made = 0
+		in.evaluating, in.worked, in.made = true, 0, 0
 		var err error
-		if v, _, err = p.prog.Eval(in); err != nil {
+		v, _, err = p.prog.Eval(in)
+		if in.evaluating = false; err != nil {
 			return nil, p.explain(err)
 		}
 	}
@@ -254,6 +255,9 @@ func (p *Program) explain(err error) error {
 	}
 	var cancelled interpreter.EvalCancelledError
 	if errors.As(err, &cancelled) {
+		if why, ok := strings.CutPrefix(cancelled.Message, refused); ok {
+			return fmt.Errorf("`%s` %s", clip(p.Text), why)
+		}
 		return fmt.Errorf("`%s` costs too much over this event: it goes through too long a list", clip(p.Text))
 	}
 	text := err.Error()

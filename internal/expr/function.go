@@ -81,7 +81,7 @@ var calls = map[string]callFunc{
 		if types.IsError(list) {
 			return list
 		}
-		return rank(x, list)
+		return rank(in, x, list)
 	},
 }
 
@@ -136,6 +136,7 @@ func timestamp(in *Input, v ref.Val, rest []func() ref.Val) ref.Val {
 			return types.WrapErr(err)
 		}
 	}
+	in.work(40 * perCall)
 	at, err := TimeOf(v, zone)
 	if err != nil {
 		return types.WrapErr(err)
@@ -150,6 +151,9 @@ func TimeOf(v ref.Val, zone *time.Location) (time.Time, error) {
 	case types.Timestamp:
 		return x.Time, nil
 	case types.String:
+		if len(x) > maxTimeText {
+			return time.Time{}, &kindError{want: "a time", got: v}
+		}
 		return event.ParseTime(string(x), zone)
 	case types.Int, *Number:
 		s, err := Text(x)
@@ -160,6 +164,8 @@ func TimeOf(v ref.Val, zone *time.Location) (time.Time, error) {
 	}
 	return time.Time{}, &kindError{want: "a time", got: v}
 }
+
+const maxTimeText = 200 // bytes of a text that may be a time
 
 type kindError struct {
 	want string
@@ -216,7 +222,16 @@ func Text(v ref.Val) (string, error) {
 	return "", &kindError{want: "text", got: v}
 }
 
-func toText(_ *Input, v ref.Val, _ []func() ref.Val) ref.Val {
+// spell spends what it takes to write a value out.
+func (in *Input) spell(v ref.Val) {
+	if _, ok := v.(*Number); ok {
+		in.work(100 * perCall)
+	}
+	in.work(bulk(v))
+}
+
+func toText(in *Input, v ref.Val, _ []func() ref.Val) ref.Val {
+	in.spell(v)
 	s, err := Text(v)
 	if err != nil {
 		return types.WrapErr(err)
@@ -224,7 +239,8 @@ func toText(_ *Input, v ref.Val, _ []func() ref.Val) ref.Val {
 	return types.String(s)
 }
 
-func toNumber(_ *Input, v ref.Val, _ []func() ref.Val) ref.Val {
+func toNumber(in *Input, v ref.Val, _ []func() ref.Val) ref.Val {
+	in.work(1_000 + bulk(v))
 	switch x := v.(type) {
 	case types.Int, *Number:
 		return v
@@ -253,6 +269,7 @@ func toInt(in *Input, v ref.Val, rest []func() ref.Val) ref.Val {
 }
 
 func roundCall(in *Input, v ref.Val, rest []func() ref.Val) ref.Val {
+	in.work(20 * perCall)
 	places := int64(0)
 	if len(rest) > 0 {
 		switch p := rest[0]().(type) {
@@ -272,6 +289,8 @@ func parseText(in *Input, v ref.Val, _ []func() ref.Val) ref.Val {
 	if !ok {
 		return types.WrapErr(&kindError{want: "text that holds JSON", got: v})
 	}
+	in.work(times(len(s), 20))
+	in.grow(len(s))
 	j, err := event.ParseJSON([]byte(s))
 	if err != nil {
 		return types.NewErr("json(…): %v", err)
@@ -285,15 +304,14 @@ func textual(name string, do func(string) string) func(*Input, ref.Val, []func()
 		if !ok {
 			return types.NewErr("%s takes text, not %s", name, describe(v))
 		}
-		out := do(string(s))
-		if err := in.grow(len(out)); err != nil {
-			return err
-		}
-		return types.String(out)
+		in.work(times(len(s), 6))
+		in.grow(len(s))
+		return types.String(do(string(s)))
 	}
 }
 
-func hash(_ *Input, v ref.Val, _ []func() ref.Val) ref.Val {
+func hash(in *Input, v ref.Val, _ []func() ref.Val) ref.Val {
+	in.work(500 + times(bulk(v), 5))
 	var sum [sha256.Size]byte
 	switch x := v.(type) {
 	case types.String:
@@ -308,10 +326,10 @@ func hash(_ *Input, v ref.Val, _ []func() ref.Val) ref.Val {
 
 // rank gives the place of a value in a list, from 1. A text in the list may have
 // * in it.
-func rank(x, in ref.Val) ref.Val {
-	list, ok := in.(traits.Lister)
+func rank(in *Input, x, of ref.Val) ref.Val {
+	list, ok := of.(traits.Lister)
 	if !ok {
-		return types.NewErr("rank takes a list, not %s", describe(in))
+		return types.NewErr("rank takes a list, not %s", describe(of))
 	}
 	if o, ok := x.(*types.Optional); ok && o.HasValue() {
 		x = o.GetValue()
@@ -320,13 +338,14 @@ func rank(x, in ref.Val) ref.Val {
 	for i := list.Iterator(); i.HasNext() == types.True; {
 		place++
 		v := i.Next()
+		in.work(perMember + times(bulk(v)+bulk(x), 2))
 		if glob, ok := v.(types.String); ok {
 			if s, ok := x.(types.String); ok && Glob(string(glob), string(s)) {
 				return place
 			}
 			continue
 		}
-		if equal(x, v) == types.True {
+		if in.equal(x, v) == types.True {
 			return place
 		}
 	}

@@ -34,8 +34,12 @@ type Input struct {
 	Apart bool
 
 	badText int
-	made    int // bytes of text made by one evaluation
-	query   event.JSON
+	// Of one evaluation: whether it is under way, what it has spent, and the
+	// bytes that it has made.
+	evaluating   bool
+	worked, made int
+	lists        map[event.JSON]entered // the lists of the event that were entered
+	query        event.JSON
 }
 
 // Reset makes an input ready for another event.

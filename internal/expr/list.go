@@ -11,13 +11,47 @@ import (
 )
 
 // own are functions of CEL's extensions done anew, because CEL's compare numbers
-// by their kind.
-var own = map[string]func(args []ref.Val) ref.Val{
-	"sort": func(args []ref.Val) ref.Val { return sortBy(args[0], args[0]) },
-	"@sortByAssociatedKeys": func(args []ref.Val) ref.Val {
-		return sortBy(args[0], args[1])
+// by their kind, or know no bound.
+var own = map[string]ownFunc{
+	"sort": func(in *Input, args []ref.Val) ref.Val { return sortBy(in, args[0], args[0]) },
+	"@sortByAssociatedKeys": func(in *Input, args []ref.Val) ref.Val {
+		return sortBy(in, args[0], args[1])
 	},
 	"distinct": distinct,
+	"flatten":  flatten,
+}
+
+type ownFunc func(in *Input, args []ref.Val) ref.Val
+
+// flatten puts the elements of the lists in a list in their place, as deep as is
+// said.
+func flatten(in *Input, args []ref.Val) ref.Val {
+	depth := types.Int(1)
+	if len(args) > 1 {
+		depth, _ = args[1].(types.Int)
+	}
+	if depth < 0 {
+		return types.NewErr("flatten takes a depth of 0 or more")
+	}
+	list, ok := args[0].(traits.Lister)
+	if !ok {
+		return types.NewErr("flatten takes a list, not %s", describe(args[0]))
+	}
+	return listOf(in.flat(nil, list, depth))
+}
+
+func (in *Input) flat(out []ref.Val, list traits.Lister, depth types.Int) []ref.Val {
+	in.work(perCall)
+	for i := list.Iterator(); i.HasNext() == types.True; {
+		v := i.Next()
+		if inner, ok := v.(traits.Lister); ok && depth > 0 {
+			out = in.flat(out, inner, depth-1)
+			continue
+		}
+		in.growList(1)
+		out = append(out, v)
+	}
+	return out
 }
 
 func elements(v ref.Val) ([]ref.Val, bool) {
@@ -35,7 +69,7 @@ func elements(v ref.Val) ([]ref.Val, bool) {
 func listOf(vals []ref.Val) ref.Val { return types.NewRefValList(types.DefaultTypeAdapter, vals) }
 
 // sortBy sorts a list by a list of keys of the same length.
-func sortBy(list, keys ref.Val) ref.Val {
+func sortBy(in *Input, list, keys ref.Val) ref.Val {
 	vals, ok := elements(list)
 	by, ok2 := elements(keys)
 	if !ok || !ok2 || len(vals) != len(by) {
@@ -47,7 +81,7 @@ func sortBy(list, keys ref.Val) ref.Val {
 	}
 	var bad ref.Val
 	slices.SortStableFunc(places, func(i, j int) int {
-		c, err := order(by[i], by[j])
+		c, err := in.order(by[i], by[j])
 		if err != nil && bad == nil {
 			bad = err
 		}
@@ -64,14 +98,14 @@ func sortBy(list, keys ref.Val) ref.Val {
 }
 
 // distinct keeps the first of equal elements. Elements of unlike kinds differ.
-func distinct(args []ref.Val) ref.Val {
+func distinct(in *Input, args []ref.Val) ref.Val {
 	vals, ok := elements(args[0])
 	if !ok {
 		return types.NewErr("distinct takes a list, not %s", describe(args[0]))
 	}
 	var out []ref.Val
 	for _, v := range vals {
-		if !slices.ContainsFunc(out, func(o ref.Val) bool { return equal(o, v) == types.True }) {
+		if !slices.ContainsFunc(out, func(o ref.Val) bool { return in.equal(o, v) == types.True }) {
 			out = append(out, v)
 		}
 	}
@@ -83,10 +117,10 @@ const exactDigits = 15 // of a number that a float keeps
 // forFormat gives the numbers of a format call the kind that their verb takes:
 // with %s they keep their digits.
 func forFormat(in *Input, args []ref.Val) ref.Val {
-	if err := guardTexts(in, args); err != nil {
-		return err
-	}
+	guardTexts(in, args[:1])
+	in.through(args[1], 500)
 	text, _ := args[0].(types.String)
+	in.grow(len(text))
 	vals, ok := elements(args[1])
 	if !ok {
 		return nil

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"cel.dev/cel-go/common/decls"
-	"cel.dev/cel-go/common/functions"
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
@@ -15,7 +14,8 @@ import (
 
 // equal tells whether two values are equal. Values of unlike kinds, null apart,
 // are an error: they never could be.
-func equal(a, b ref.Val) ref.Val {
+func (in *Input) equal(a, b ref.Val) ref.Val {
+	in.work(perCall)
 	ka, kb := kindOf(a), kindOf(b)
 	if ka == "null" || kb == "null" {
 		return types.Bool(ka == kb)
@@ -24,40 +24,48 @@ func equal(a, b ref.Val) ref.Val {
 		return unlike("compare", a, b)
 	}
 	switch ka {
+	case "text":
+		x, y := a.(types.String), b.(types.String)
+		if len(x) == len(y) {
+			in.work(len(x) / 8)
+		}
+		return types.Bool(x == y)
 	case "number":
+		in.compares(a, b)
 		c, err := compareNumbers(a, b)
 		if err != nil {
 			return types.WrapErr(err)
 		}
 		return types.Bool(c == 0)
 	case "list":
-		return equalLists(a.(traits.Lister), b.(traits.Lister))
+		return in.equalLists(a.(traits.Lister), b.(traits.Lister))
 	case "object":
-		return equalObjects(a.(traits.Mapper), b.(traits.Mapper))
+		return in.equalObjects(a.(traits.Mapper), b.(traits.Mapper))
 	case "optional":
 		x, y := a.(*types.Optional), b.(*types.Optional)
 		if !x.HasValue() || !y.HasValue() {
 			return types.Bool(x.HasValue() == y.HasValue())
 		}
-		return equal(x.GetValue(), y.GetValue())
+		return in.equal(x.GetValue(), y.GetValue())
 	}
 	return types.Equal(a, b)
 }
 
-func equalLists(a, b traits.Lister) ref.Val {
+func (in *Input) equalLists(a, b traits.Lister) ref.Val {
 	if a.Size().Equal(b.Size()) != types.True {
 		return types.False
 	}
 	i, j := a.Iterator(), b.Iterator()
 	for i.HasNext() == types.True {
-		if eq := equal(i.Next(), j.Next()); eq != types.True {
+		if eq := in.equal(i.Next(), j.Next()); eq != types.True {
 			return eq
 		}
 	}
 	return types.True
 }
 
-func equalObjects(a, b traits.Mapper) ref.Val {
+func (in *Input) equalObjects(a, b traits.Mapper) ref.Val {
+	in.work(10 * perCall)
 	if a.Size().Equal(b.Size()) != types.True {
 		return types.False
 	}
@@ -68,7 +76,7 @@ func equalObjects(a, b traits.Mapper) ref.Val {
 		if !ok {
 			return types.False
 		}
-		if eq := equal(x, y); eq != types.True {
+		if eq := in.equal(x, y); eq != types.True {
 			return eq
 		}
 	}
@@ -90,12 +98,14 @@ func unlike(verb string, a, b ref.Val) ref.Val {
 }
 
 // order compares two values by size.
-func order(a, b ref.Val) (int, ref.Val) {
+func (in *Input) order(a, b ref.Val) (int, ref.Val) {
+	in.work(perCall + min(bulk(a), bulk(b))/8)
 	ka, kb := kindOf(a), kindOf(b)
 	if ka != kb {
 		return 0, unlike("compare", a, b)
 	}
 	if ka == "number" {
+		in.compares(a, b)
 		c, err := compareNumbers(a, b)
 		if err != nil {
 			return 0, types.WrapErr(err)
@@ -113,9 +123,18 @@ func order(a, b ref.Val) (int, ref.Val) {
 	return int(c), nil
 }
 
+// compares spends what it takes to compute with two numbers.
+func (in *Input) compares(a, b ref.Val) {
+	for _, v := range [2]ref.Val{a, b} {
+		if n, ok := v.(*Number); ok {
+			in.work(500 + times(min(len(n.text), maxNumberText), 20))
+		}
+	}
+}
+
 func compareBy(test func(int) bool) binaryFunc {
-	return func(_ *Input, a, b ref.Val) ref.Val {
-		c, err := order(a, b)
+	return func(in *Input, a, b ref.Val) ref.Val {
+		c, err := in.order(a, b)
 		if err != nil {
 			return err
 		}
@@ -126,22 +145,24 @@ func compareBy(test func(int) bool) binaryFunc {
 func calculate(op byte) binaryFunc {
 	return func(in *Input, a, b ref.Val) ref.Val {
 		if isNumber(a) && isNumber(b) {
+			in.work(perCall)
+			in.compares(a, b)
 			return arithmetic(op, a, b)
 		}
 		ka, kb := kindOf(a), kindOf(b)
 		if op == '+' && ka == "text" && kb == "text" {
-			s := string(a.(types.String)) + string(b.(types.String))
-			if err := in.grow(len(s)); err != nil {
-				return err
-			}
-			return types.String(s)
+			x, y := string(a.(types.String)), string(b.(types.String))
+			in.work(len(x) + len(y))
+			in.grow(len(x) + len(y))
+			return types.String(x + y)
 		}
 		timely := (ka == "time" || ka == "duration") && (kb == "time" || kb == "duration")
 		switch {
-		case op == '+' && (ka == kb && (ka == "list" || ka == "bytes") || timely):
-			if x, ok := b.(*List); ok {
-				b = x.elements()
-			}
+		case op == '+' && ka == kb && ka == "list":
+			return in.join(a.(traits.Lister), b.(traits.Lister))
+		case op == '+' && (ka == kb && ka == "bytes" || timely):
+			in.work(bulk(a) + bulk(b))
+			in.grow(bulk(a) + bulk(b))
 			return a.(traits.Adder).Add(b)
 		case op == '-' && timely:
 			return a.(traits.Subtractor).Subtract(b)
@@ -150,12 +171,27 @@ func calculate(op byte) binaryFunc {
 	}
 }
 
-func contains(_ *Input, x, in ref.Val) ref.Val {
-	switch c := in.(type) {
+// join makes a list of two. The list that a macro makes grows in place.
+func (in *Input) join(a, b traits.Lister) ref.Val {
+	in.growList(bulk(b))
+	if grows, ok := a.(traits.MutableLister); ok {
+		if x, ok := b.(*List); ok {
+			b = x.elements()
+		}
+		return grows.Add(b)
+	}
+	in.growList(bulk(a))
+	x, _ := elements(a)
+	y, _ := elements(b)
+	return listOf(append(x, y...))
+}
+
+func contains(in *Input, x, of ref.Val) ref.Val {
+	switch c := of.(type) {
 	case traits.Lister:
 		var bad ref.Val
 		for i := c.Iterator(); i.HasNext() == types.True; {
-			switch eq := equal(x, i.Next()); eq {
+			switch eq := in.equal(x, i.Next()); eq {
 			case types.True:
 				return types.True
 			case types.False:
@@ -174,15 +210,15 @@ func contains(_ *Input, x, in ref.Val) ref.Val {
 		_, ok := c.Find(x)
 		return types.Bool(ok)
 	}
-	return types.NewErr("`in` looks into a list or an object, not into %s", describe(in))
+	return types.NewErr("`in` looks into a list or an object, not into %s", describe(of))
 }
 
 type binaryFunc func(in *Input, a, b ref.Val) ref.Val
 
 var binaries = map[string]binaryFunc{
-	operators.Equals: func(_ *Input, a, b ref.Val) ref.Val { return equal(a, b) },
-	operators.NotEquals: func(_ *Input, a, b ref.Val) ref.Val {
-		eq := equal(a, b)
+	operators.Equals: func(in *Input, a, b ref.Val) ref.Val { return in.equal(a, b) },
+	operators.NotEquals: func(in *Input, a, b ref.Val) ref.Val {
+		eq := in.equal(a, b)
 		if is, ok := eq.(types.Bool); ok {
 			return !is
 		}
@@ -247,7 +283,9 @@ func (c *call) Exec(f *interpreter.ExecutionFrame) ref.Val {
 	for _, a := range c.args {
 		args = append(args, func() ref.Val { return a.Exec(f) })
 	}
-	v := c.do(inputOf(f), args)
+	in := inputOf(f)
+	in.work(perCall)
+	v := c.do(in, args)
 	if costs := f.CostTracker(); costs != nil {
 		costs.EvalZeroArity(f, c.ID(), c.InterpretableCall, v)
 	}
@@ -259,8 +297,8 @@ func (c *call) Exec(f *interpreter.ExecutionFrame) ref.Val {
 type guarded struct {
 	interpreter.InterpretableCall
 	args  []interpreter.InterpretableV2
-	check func(in *Input, args []ref.Val) ref.Val
-	call  functions.FunctionOp
+	check guard
+	call  ownFunc
 }
 
 // Eval implements interpreter.Interpretable.
@@ -270,6 +308,7 @@ func (g *guarded) Eval(a interpreter.Activation) ref.Val {
 
 // Exec implements interpreter.InterpretableV2.
 func (g *guarded) Exec(f *interpreter.ExecutionFrame) ref.Val {
+	in := inputOf(f)
 	vals := make([]ref.Val, len(g.args))
 	for i, a := range g.args {
 		if vals[i] = a.Exec(f); types.IsError(vals[i]) {
@@ -277,19 +316,15 @@ func (g *guarded) Exec(f *interpreter.ExecutionFrame) ref.Val {
 		}
 	}
 	if g.check != nil {
-		if err := g.check(inputOf(f), vals); err != nil {
+		if err := g.check(in, vals); err != nil {
 			return err
 		}
 	}
-	v := g.call(vals...)
-	if costs := f.CostTracker(); costs != nil {
-		costs.EvalVarArgs(f, g.ID(), g.InterpretableCall, vals, v)
-	}
-	return v
+	return g.call(in, vals) // what it takes is counted by its guard, and not by CEL too
 }
 
 // implementation returns what a function of CEL's own does.
-func implementation(f *decls.FunctionDecl) (functions.FunctionOp, error) {
+func implementation(f *decls.FunctionDecl) (ownFunc, error) {
 	bindings, err := f.Bindings()
 	if err != nil {
 		return nil, err
@@ -298,7 +333,7 @@ func implementation(f *decls.FunctionDecl) (functions.FunctionOp, error) {
 		if b.Operator != f.Name() {
 			continue
 		}
-		return func(args ...ref.Val) ref.Val {
+		return func(_ *Input, args []ref.Val) ref.Val {
 			switch {
 			case b.Function != nil:
 				return b.Function(args...)

@@ -49,11 +49,13 @@ func Wrap(j event.JSON) ref.Val { return wrap(j, &Input{}) }
 func wrap(j event.JSON, in *Input) ref.Val {
 	switch j.Kind() {
 	case event.String:
+		in.work(2 * len(j.Raw()))
 		if !j.WellFormed() {
 			in.badText++
 		}
 		return types.String(j.Text())
 	case event.Number:
+		in.work(2 * len(j.Raw()))
 		return parseNumber(j.Digits())
 	case event.Bool:
 		return types.Bool(j.Bool())
@@ -84,6 +86,7 @@ func (o *Object) Find(key ref.Val) (ref.Val, bool) {
 	if !ok {
 		return nil, false
 	}
+	o.in.work(perMember)
 	v := o.JSON.Get(string(name))
 	if v.Kind() == event.Missing {
 		return nil, false
@@ -110,6 +113,7 @@ func (o *Object) Size() ref.Val { return types.Int(o.Len()) }
 
 // Iterator implements traits.Mapper.
 func (o *Object) Iterator() traits.Iterator {
+	o.in.work(times(o.Len(), 5*perMember))
 	keys := make([]ref.Val, 0, o.Len())
 	for _, n := range o.Names() {
 		keys = append(keys, types.String(n))
@@ -131,7 +135,7 @@ func (o *Object) ConvertToType(t ref.Type) ref.Val {
 }
 
 // Equal implements ref.Val.
-func (o *Object) Equal(other ref.Val) ref.Val { return equal(o, other) }
+func (o *Object) Equal(other ref.Val) ref.Val { return o.in.equal(o, other) }
 
 // Type implements ref.Val.
 func (o *Object) Type() ref.Type { return types.MapType }
@@ -139,14 +143,35 @@ func (o *Object) Type() ref.Type { return types.MapType }
 // Value implements ref.Val.
 func (o *Object) Value() any { return o.JSON }
 
+// entered is a list whose elements are values already, and how many bad texts
+// are among them.
+type entered struct {
+	list traits.Lister
+	bad  int
+}
+
+// elements gives the list with its elements as values. They are made once, for a
+// list that is gone through anew for each element of another.
 func (l *List) elements() traits.Lister {
-	if l.list == nil {
-		vals := make([]ref.Val, l.Len())
-		for i := range vals {
-			vals[i] = wrap(l.At(i), l.in)
-		}
-		l.list = types.NewRefValList(types.DefaultTypeAdapter, vals)
+	if l.list != nil {
+		return l.list
 	}
+	if known, ok := l.in.lists[l.JSON]; ok {
+		l.in.badText += known.bad
+		l.list = known.list
+		return l.list
+	}
+	before := l.in.badText
+	l.in.work(times(l.Len(), 2*perMember))
+	vals := make([]ref.Val, l.Len())
+	for i := range vals {
+		vals[i] = wrap(l.At(i), l.in)
+	}
+	l.list = types.NewRefValList(types.DefaultTypeAdapter, vals)
+	if l.in.lists == nil {
+		l.in.lists = map[event.JSON]entered{}
+	}
+	l.in.lists[l.JSON] = entered{l.list, l.in.badText - before}
 	return l.list
 }
 
@@ -182,7 +207,7 @@ func (l *List) ConvertToType(t ref.Type) ref.Val {
 }
 
 // Equal implements ref.Val.
-func (l *List) Equal(other ref.Val) ref.Val { return equal(l, other) }
+func (l *List) Equal(other ref.Val) ref.Val { return l.in.equal(l, other) }
 
 // Type implements ref.Val.
 func (l *List) Type() ref.Type { return types.ListType }

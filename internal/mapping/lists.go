@@ -77,10 +77,16 @@ func (v *evaluation) each(m *Mapping) {
 
 // elements maps one element after the other, and tells whether it is in order.
 func (v *evaluation) elements(m *Mapping, list traits.Lister, done func(changes []*merge.Change, ok bool)) {
-	faulty := 0
+	faulty, written := 0, 0
 	for i, it := 0, list.Iterator(); it.HasNext() == types.True; i++ {
 		v.element, v.generation = i, v.generation+1
-		item, err := itemOf(it.Next())
+		item, size, err := itemOf(it.Next())
+		if written += size; written > maxWritten {
+			v.element = -1
+			v.fault(m, "", "each: %s makes more than %d MiB of elements: have each hold less", m.Each.Text, maxWritten>>20)
+			done(nil, false)
+			return
+		}
 		before := len(v.out.Faults)
 		var changes []*merge.Change
 		switch wanted := true; {
@@ -187,19 +193,20 @@ func showGroup(t *Table, group merge.Key) string {
 }
 
 // itemOf gives an element as JSON, which paths can walk. One of the event is as
-// it was received; what an expression has made is written out.
-func itemOf(v ref.Val) (event.JSON, error) {
+// it was received; what an expression has made is written out, in so many bytes.
+func itemOf(v ref.Val) (item event.JSON, written int, err error) {
 	switch x := v.(type) {
 	case *expr.Object:
-		return x.JSON, nil
+		return x.JSON, 0, nil
 	case *expr.List:
-		return x.JSON, nil
+		return x.JSON, 0, nil
 	}
 	text, err := encodeJSON(v)
 	if err != nil {
-		return event.JSON{}, err
+		return event.JSON{}, len(text), err
 	}
-	return event.ParseJSON([]byte(text))
+	item, err = event.ParseJSON([]byte(text))
+	return item, len(text), err
 }
 
 // Elements returns the elements that the mapping goes through for an event, nil
@@ -215,7 +222,7 @@ func (m *Mapping) Elements(e *event.Event) []event.JSON {
 	}
 	var out []event.JSON
 	for it := list.Iterator(); it.HasNext() == types.True; {
-		if item, err := itemOf(it.Next()); err == nil {
+		if item, _, err := itemOf(it.Next()); err == nil {
 			out = append(out, item)
 		}
 	}

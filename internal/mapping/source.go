@@ -131,10 +131,14 @@ func splitHook(e *Expr, cfg *config.Source) func(*event.Delivery, event.JSON) ([
 			return parts, nil
 		case traits.Lister: // made by the expression: a part of a list, or a new one
 			var parts []event.JSON
+			size := 0
 			for i := list.Iterator(); i.HasNext() == types.True; {
 				text, err := encodeJSON(i.Next())
 				if err != nil {
 					return nil, err
+				}
+				if size += len(text); size > maxWritten || len(parts) > source.MaxEvents {
+					return nil, fmt.Errorf("%s makes more than %d events, or %d MiB of them: have each hold less", e.Text, source.MaxEvents, maxWritten>>20)
 				}
 				j, err := event.ParseJSON([]byte(text))
 				if err != nil {

@@ -112,16 +112,27 @@ func digits(s string) bool {
 
 func textArray(list traits.Lister) (merge.Value, error) {
 	var texts []string
+	size := 0
 	for i := list.Iterator(); i.HasNext() == types.True; {
 		v := i.Next()
 		text, err := expr.Text(v)
 		if err != nil {
 			return merge.NullValue, fmt.Errorf("%s does not fit into a list of texts", expr.Describe(v))
 		}
+		if size += len(text); size > maxWritten {
+			return merge.NullValue, errTooLarge
+		}
 		texts = append(texts, text)
 	}
 	return merge.TextArrayValue(texts)
 }
+
+// maxWritten is the most bytes of JSON, or of a list of texts, that is made of
+// what an expression has made: one list in another's every element is small until
+// it is written out.
+const maxWritten = 32 << 20
+
+var errTooLarge = fmt.Errorf("a value of more than %d MiB: make less of it", maxWritten>>20)
 
 // encodeJSON writes a value as JSON; numbers keep their digits.
 func encodeJSON(v ref.Val) (string, error) {
@@ -133,8 +144,11 @@ func encodeJSON(v ref.Val) (string, error) {
 }
 
 func appendJSON(b *strings.Builder, v ref.Val, depth int) error {
-	if depth > 100 {
+	switch {
+	case depth > 100:
 		return errors.New("a value nested more than 100 deep")
+	case b.Len() > maxWritten:
+		return errTooLarge
 	}
 	switch x := v.(type) {
 	case types.Null:
