@@ -147,6 +147,8 @@ const (
 	UniqueValue Why = "unique"
 	// NotNull: a column that another event of the same row may bring.
 	NotNull Why = "not null"
+	// Locked: another session of the database holds the row, or one that it needs.
+	Locked Why = "lock"
 )
 
 // Error is an error of a sink that says what to do about it.
@@ -253,13 +255,15 @@ type LiveColumn struct {
 	Type string
 	// Base is the type behind a domain, as the database writes it.
 	Base string
-	// Length is the most characters of a text type; 0 is unlimited.
+	// Length is the most characters of a text type, or of the elements of a list;
+	// 0 is unlimited.
 	Length int
 	// Precision and Scale of a decimal type; Precision 0 is unlimited.
 	Precision, Scale int
-	// Bits is the size of an integer type; 0 if it is none.
+	// Bits is the size of an integer type, and of real on PostgreSQL; 0 if it is
+	// none of them.
 	Bits int
-	// Labels are the values of an enum.
+	// Labels are the values of an enum, or of a list's elements.
 	Labels []string
 	// NotNull columns refuse NULL.
 	NotNull bool

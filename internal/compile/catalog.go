@@ -32,7 +32,8 @@ order by not i.indisprimary, 1`
 
 // PostgresColumns gives the columns, in order: name, type, type behind a domain,
 // its internal name, length, precision, scale, labels, not null, default,
-// generated, collation.
+// generated, collation. Of a list, length, labels and collation are those of its
+// elements.
 //
 //go:embed postgres_columns.sql
 var PostgresColumns string
@@ -54,8 +55,8 @@ var PostgresReadOnly = map[string]string{
 	"S": "it is a sequence", "c": "it is a type", "i": "it is an index",
 }
 
-// PostgresBits says the size of the integer types by their internal names.
-var PostgresBits = map[string]int{"int2": 16, "int4": 32, "int8": 64}
+// PostgresBits says the size of the integer types, and of real, by their internal names.
+var PostgresBits = map[string]int{"int2": 16, "int4": 32, "int8": 64, "float4": 32}
 
 // PostgresReferences lists the foreign keys of a table and those that name its
 // rows, by its oid: name, table, columns, the other table, its columns, whether

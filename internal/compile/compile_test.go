@@ -105,7 +105,7 @@ func TestCastsDoNotCut(t *testing.T) {
 	key := []merge.KeyColumn{{Name: "id", Type: typ(t, "text")}}
 	table := &sink.Table{Name: "t", Table: merge.NewTable(merge.Table{Key: key, Columns: []merge.Column{{Name: "a", Type: typ(t, "text"), Rule: merge.Max}}})}
 	for base, want := range map[string]string{
-		"character varying(9)": "v.a::character varying,", "character(9)": "v.a::bpchar,", "text": "v.a,", "numeric(4,2)": "v.a::numeric(4,2),", "character varying(9)[]": "v.a::character varying[],",
+		"character varying(9)": "v.p2::character varying,", "character(9)": "v.p2::bpchar,", "text": "v.p2,", "numeric(4,2)": "v.p2::numeric(4,2),", "character varying(9)[]": "v.p2::character varying[],", "character(9)[]": "v.p2::bpchar[],",
 	} {
 		live := &sink.Live{Exists: true, Columns: []sink.LiveColumn{{Name: "id", Type: "text", Base: "text"}, {Name: "a", Type: base, Base: base}}}
 		s, err := compile.Compile(compile.Postgres, table, live, nil)

@@ -51,7 +51,7 @@ type dialect interface {
 	versions(table string) (claim, hold, save string)
 	// insert writes INSERT up to ON CONFLICT.
 	insert(table string, columns, exprs []string, params []Param) string
-	// excluded is a subquery of the parameters, by name, that an update joins.
+	// excluded is a subquery of the parameters that an update joins.
 	excluded(exprs []string, params []Param) string
 	// lock selects which rows of the parameters are there, and locks them.
 	lock(table string, on string, firsts []string, params []Param) string
@@ -59,7 +59,7 @@ type dialect interface {
 	// key, as a subquery.
 	records(p *projection) string
 	// inOrder is the ORDER BY that takes records in the order of the parameters.
-	inOrder() string
+	inOrder(p *projection) string
 	// locking ends a query by key that locks the rows it gives; remove deletes
 	// rows by key.
 	locking() string
@@ -141,6 +141,9 @@ func compileWith(x dialect, t *sink.Table, live, records *sink.Live) (*Statement
 	if err := r.bind(live); err != nil {
 		return nil, err
 	}
+	if err := r.judges(x); err != nil {
+		return nil, err
+	}
 	s := &Statements{Required: required(t, r, live), Known: r.known(x, r.key)}
 	if r.beside {
 		s.Beside = compileBeside(x, t, r)
@@ -155,6 +158,9 @@ func compileWith(x dialect, t *sink.Table, live, records *sink.Live) (*Statement
 			records = &sink.Live{}
 		}
 		if err := o.bind(records); err != nil {
+			return nil, err
+		}
+		if err := o.judges(x); err != nil {
 			return nil, err
 		}
 		var err error
@@ -209,7 +215,7 @@ func (r *relation) insert(d dialect, stub bool) Statement {
 		columns = append(columns, Quote(f.Name))
 		exprs = append(exprs, d.now(f))
 	}
-	moves := r.moves(d, at, true)
+	moves := r.moves(d, in, at, true)
 	sql := d.insert(QuoteTable(r.name), columns, exprs, params) +
 		"\non conflict (" + list("%s", r.keyNames()) + ") do "
 	if stub || len(moves) == 0 {
@@ -239,24 +245,23 @@ func (r *relation) update(d dialect) Statement {
 	params := r.params(r.beside)
 	versionOf := at
 	if r.beside {
-		versionOf = func(f field) string { return "excluded." + Quote(storedName(f.Name)) }
+		versionOf = func(f field) string { return placed(r.storedOf(f)) }
 	}
-	moves := r.moves(d, versionOf, !r.beside)
+	moves := r.moves(d, placed, versionOf, !r.beside)
 	if len(moves) == 0 {
 		return Statement{}
 	}
 	var exprs []string
-	for _, f := range r.fields() {
-		exprs = append(exprs, d.param(f)+" as "+Quote(f.Name))
-	}
+	all := r.fields()
 	if r.beside {
-		for _, f := range r.stored {
-			exprs = append(exprs, d.param(f)+" as "+Quote(f.Name))
-		}
+		all = append(all, r.stored...)
+	}
+	for _, f := range all {
+		exprs = append(exprs, d.param(f)+" as "+place(f))
 	}
 	sql := "update " + QuoteTable(r.name) + " as t\nset " + r.assignments(d, moves) +
 		"\nfrom " + d.excluded(exprs, params) +
-		"\nwhere " + r.sameKey("t", "excluded") + "\n  and (" + condition(moves, !r.beside) + ")"
+		"\nwhere " + r.sameKey(placed) + "\n  and (" + condition(moves, !r.beside) + ")"
 	return Statement{sql, params}
 }
 
@@ -280,10 +285,11 @@ func (r *relation) lock(d dialect) Statement {
 	return Statement{d.lock(QuoteTable(r.name), strings.Join(on, " and "), firsts, params), params}
 }
 
-func (r *relation) sameKey(a, b string) string {
+// sameKey says that a row has the key of what comes in.
+func (r *relation) sameKey(in func(field) string) string {
 	var on []string
 	for _, f := range r.key {
-		on = append(on, fmt.Sprintf("%s.%s = %s.%[2]s", a, Quote(f.Name), b))
+		on = append(on, at(f)+" = "+in(f))
 	}
 	return strings.Join(on, " and ")
 }

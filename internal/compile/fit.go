@@ -2,10 +2,13 @@ package compile
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/hookfold/hookfold/merge"
 	"github.com/hookfold/hookfold/sink"
@@ -78,8 +81,35 @@ func fitColumn(l *sink.LiveColumn, v merge.Value) error {
 	if l == nil {
 		return nil
 	}
-	s := v.Text()
+	if strings.HasSuffix(l.Base, "[]") {
+		of := sink.LiveColumn{Type: strings.Replace(l.Type, "[]", "", 1), Length: l.Length, Labels: l.Labels}
+		for _, s := range v.List() {
+			if err := fitText(&of, s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return fitText(l, v.Text())
+}
+
+// The most digits that numbers of PostgreSQL have before and behind the point:
+// https://www.postgresql.org/docs/current/datatype-numeric.html
+const (
+	mostBefore = 131072
+	mostBehind = 16383
+)
+
+func fitText(l *sink.LiveColumn, s string) error {
 	switch {
+	case l.Base == "real" && l.Bits > 0:
+		if n, err := strconv.ParseFloat(s, 32); err != nil || n == 0 && strings.ContainsAny(s, "123456789") {
+			return fmt.Errorf("%s does not fit real", show(s))
+		}
+	case l.Base == "jsonb":
+		if long := longNumber(s); long != "" {
+			return fmt.Errorf("it holds the number %s, which has more digits than jsonb keeps", show(long))
+		}
 	case l.Length > 0:
 		if n := utf8.RuneCountInString(s); n > l.Length {
 			return fmt.Errorf("%d characters into %s", n, short(l.Type))
@@ -111,4 +141,28 @@ func show(s string) string {
 func short(t string) string {
 	t = strings.Replace(t, "character varying", "varchar", 1)
 	return strings.Replace(t, "character(", "char(", 1)
+}
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// longNumber finds a number in a JSON document that has more digits than
+// PostgreSQL keeps. One with an exponent never has, by its type.
+func longNumber(doc string) string {
+	if len(doc) <= mostBehind {
+		return ""
+	}
+	dec := jsontext.NewDecoder(strings.NewReader(doc), jsontext.AllowDuplicateNames(true))
+	for {
+		tok, err := dec.ReadToken()
+		if err != nil {
+			return "" // the end: the document has been checked
+		}
+		if tok.Kind() != '0' {
+			continue
+		}
+		before, behind, _ := strings.Cut(tok.String(), ".")
+		if len(digits.FindString(before)) > mostBefore || len(digits.FindString(behind)) > mostBehind {
+			return tok.String()
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -13,6 +14,8 @@ import (
 func class(c *sink.LiveColumn) string {
 	base := castType(c)
 	switch {
+	case isTextList(c):
+		return "text[]"
 	case len(c.Labels) > 0:
 		return "enum"
 	case isText(c):
@@ -21,25 +24,40 @@ func class(c *sink.LiveColumn) string {
 		return "timestamp"
 	case strings.HasPrefix(base, "numeric"):
 		return "numeric"
-	case isTextList(base):
-		return "text[]"
 	}
 	return map[string]string{"boolean": "bool", "smallint": "int", "integer": "int", "bigint": "int", "real": "float",
 		"double precision": "float", "date": "date", "uuid": "uuid", "json": "json", "jsonb": "json", "bytea": "bytes"}[base]
 }
 
-func isTextList(base string) bool {
-	of, ok := strings.CutSuffix(base, "[]")
-	return ok && isText(&sink.LiveColumn{Type: of, Base: of})
+func isTextList(c *sink.LiveColumn) bool {
+	of, ok := strings.CutSuffix(castType(c), "[]")
+	return ok && (len(c.Labels) > 0 || isText(&sink.LiveColumn{Type: of, Base: of}))
+}
+
+// unjudged says that Hookfold cannot tell what a type of PostgreSQL takes, and
+// what to do.
+func unjudged(c *sink.LiveColumn) string {
+	return fmt.Sprintf("Hookfold cannot judge what %s takes, or cuts or rounds, before it is written, so what a row becomes would depend on how its events fall into batches. Make it text or varchar, with a CHECK if need be", short(c.Type))
+}
+
+// judges finds a column of a relation that lives on PostgreSQL as a type that
+// Hookfold cannot judge.
+func (r *relation) judges(d dialect) error {
+	if _, ok := d.(postgres); !ok {
+		return nil
+	}
+	for _, f := range slices.Concat(r.key, r.values) {
+		if f.Live != nil && class(f.Live) == "" {
+			return fmt.Errorf("table %s: column %s: %s", r.name, f.Name, unjudged(f.Live))
+		}
+	}
+	return nil
 }
 
 func fitsPostgres(t merge.Type, rule merge.Rule, c *sink.LiveColumn) verdict {
 	is, want := class(c), merge.Type{Kind: t.Kind}.String()
 	if is == "" {
-		if t.Kind == merge.Text && rule != merge.Union {
-			return doubtful("Hookfold does not know this type; what the database refuses is dead")
-		}
-		return bad("Hookfold does not know this type. Say type: text, and events write what the database reads")
+		return bad("%s", unjudged(c))
 	}
 	switch {
 	case rule == merge.Union && is != "text[]":

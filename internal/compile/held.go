@@ -93,6 +93,17 @@ func Refuses(t *sink.Table) error {
 	if !t.Local() && t.Versions == sink.Beside {
 		return fmt.Errorf("table %s: keep_versions: beside does not go with deletes, complete lists, chains and counters. Let Hookfold add its columns to the table (leave keep_versions out), or write into a table of its own and show both in a view", t.Name)
 	}
+	if !t.Occupied {
+		return nil
+	}
+	fields := occupants(t).fields()
+	for i, f := range fields {
+		for _, g := range fields[:i] {
+			if strings.EqualFold(f.Name, g.Name) {
+				return fmt.Errorf("table %s: a column of it is called %s, and the table of its occupants' records, %s, has a column of its own under this name. Rename it", t.Name, f.Name, OccupantsTable(t.Name))
+			}
+		}
+	}
 	return nil
 }
 
@@ -103,6 +114,9 @@ func compileHeld(d Dialect, t *sink.Table, live, records *sink.Live) (*Statement
 	x := d.impl()
 	r := heldRow(t)
 	if err := r.bind(live); err != nil {
+		return nil, err
+	}
+	if err := r.judges(x); err != nil {
 		return nil, err
 	}
 	h := &HeldStatements{Fields: r.reading(), Insert: r.insert(x, true), Update: r.replace(x, t), Delete: r.remove(x, r.key)}
@@ -223,9 +237,9 @@ func (r *relation) rekey(d dialect) Statement {
 	old.Name, with.Name = "old", "new"
 	with.Index, with.n = 1, 2
 	params := []Param{old.Param, with.Param}
-	exprs := []string{d.param(old) + ` as "old"`, d.param(with) + ` as "new"`}
-	return Statement{fmt.Sprintf("update %s as t\nset %s = excluded.\"new\"\nfrom %s\nwhere %s = excluded.\"old\"",
-		QuoteTable(r.name), Quote(r.key[0].Name), d.excluded(exprs, params), at(r.key[0])), params}
+	exprs := []string{d.param(old) + " as " + place(old), d.param(with) + " as " + place(with)}
+	return Statement{fmt.Sprintf("update %s as t\nset %s = %s\nfrom %s\nwhere %s = %s",
+		QuoteTable(r.name), Quote(r.key[0].Name), placed(with), d.excluded(exprs, params), at(r.key[0]), placed(old)), params}
 }
 
 // stores are the fields that are not part of the key.
@@ -260,12 +274,12 @@ func (r *relation) replace(d dialect, t *sink.Table) Statement {
 		if f.Kind == CellParam && f.rule == merge.Latest && f.Live.NotNull && f.Live.Default != "" {
 			expr = "coalesce(" + expr + ", " + d.dflt(f) + ")"
 		}
-		exprs = append(exprs, expr+" as "+Quote(f.Name))
+		exprs = append(exprs, expr+" as "+place(f))
 	}
 	for _, f := range r.stores() {
-		becomes := in(f)
+		becomes := placed(f)
 		if f.Kind == CellParam && f.rule == merge.Latest && t.Occupied && t.OfKey(f.Index) {
-			becomes = fmt.Sprintf("case when excluded.%s is null then %s else %s end", Quote(ScopeColumn(t.Scopes()[f.scope])), at(f), in(f))
+			becomes = fmt.Sprintf("case when %s is null then %s else %s end", placed(r.named(ScopeColumn(t.Scopes()[f.scope]))), at(f), placed(f))
 		}
 		set = append(set, Quote(f.Name)+" = "+becomes)
 		differ = append(differ, d.distinct(becomes, at(f), f))
@@ -284,7 +298,7 @@ func (r *relation) replace(d dialect, t *sink.Table) Statement {
 	params := r.params(false)
 	return Statement{"update " + QuoteTable(r.name) + " as t\nset " + strings.Join(set, ",\n    ") +
 		"\nfrom " + d.excluded(exprs, params) +
-		"\nwhere " + r.sameKey("t", "excluded") + "\n  and (" + strings.Join(differ, "\n   or ") + ")", params}
+		"\nwhere " + r.sameKey(placed) + "\n  and (" + strings.Join(differ, "\n   or ") + ")", params}
 }
 
 // orZero is the parameter of a field; a counter that may not be NULL is 0 where

@@ -21,9 +21,9 @@ type move struct {
 
 type assignment struct{ column, becomes string }
 
-// moves gives the registers of a relation. versionOf gives the stored version
+// moves gives the registers of a relation. in gives what comes in, versionOf the stored version
 // of a version field: a column of t, or a parameter if versions live beside.
-func (r *relation) moves(d dialect, versionOf func(field) string, keep bool) []move {
+func (r *relation) moves(d dialect, in, versionOf func(field) string, keep bool) []move {
 	var out []move
 	for _, s := range r.scopes {
 		var m move
@@ -83,6 +83,11 @@ func (r *relation) moves(d dialect, versionOf func(field) string, keep bool) []m
 
 func in(f field) string { return "excluded." + Quote(f.Name) }
 func at(f field) string { return "t." + Quote(f.Name) }
+
+// place names a field by its place, as no column is that stands beside it, and
+// placed is the field in a subquery whose columns are all named so.
+func place(f field) string  { return fmt.Sprintf("p%d", f.n) }
+func placed(f field) string { return "excluded." + place(f) }
 
 func rank(d dialect, expr string, f field) string {
 	var b strings.Builder

@@ -196,6 +196,16 @@ func (r *relation) number() {
 	}
 }
 
+// storedOf is the stored version that belongs to a version.
+func (r *relation) storedOf(f field) field {
+	for _, s := range r.stored {
+		if s.Name == storedName(f.Name) {
+			return s
+		}
+	}
+	return field{}
+}
+
 func storedName(name string) string { return "stored_" + name }
 
 // Beside tells whether a table has versions that live beside it.

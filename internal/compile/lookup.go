@@ -47,8 +47,8 @@ func Park(d Dialect, t *sink.Table, live *sink.Live, columns []string) Statement
 		}
 		f.n = len(params) + 1
 		params = append(params, f.Param)
-		exprs = append(exprs, x.param(f)+" as "+Quote(f.Name))
-		on = append(on, at(f)+" = "+in(f))
+		exprs = append(exprs, x.param(f)+" as "+place(f))
+		on = append(on, at(f)+" = "+placed(f))
 	}
 	for _, name := range columns {
 		set = append(set, Quote(name)+" = null")

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hookfold/hookfold/merge"
@@ -33,6 +34,7 @@ type projection struct {
 	on     []string // conditions between parameters and o
 	exprs  []string // what the records show, each named as its column
 	params []Param
+	place  string // names the place of the parameters, as no column of it is named
 }
 
 func compileOccupants(d dialect, t *sink.Table, r, o *relation, live *sink.Live) (*OccupantStatements, error) {
@@ -61,7 +63,10 @@ func compileOccupants(d dialect, t *sink.Table, r, o *relation, live *sink.Live)
 	if r.beside {
 		mine = mine[:len(r.values)+len(r.scopes)] // scopes as parameters, not as columns
 	}
-	p := projection{table: QuoteTable(o.name)}
+	p := projection{table: QuoteTable(o.name), place: "hookfold_n"}
+	for slices.ContainsFunc(slices.Concat(keys, columns, mine), func(f field) bool { return f.Name == p.place }) {
+		p.place += "_"
+	}
 	for i := range keys {
 		keys[i].n = i + 1
 		p.params = append(p.params, keys[i].Param)
@@ -137,7 +142,7 @@ func compileOccupants(d dialect, t *sink.Table, r, o *relation, live *sink.Live)
 		lacks = []string{"true"}
 	}
 	project := fmt.Sprintf("insert into %s as t (%s)\nselect %s\nfrom (%s) as p\nwhere %s%s\non conflict (%s) do ",
-		QuoteTable(r.name), strings.Join(names, ", "), strings.Join(from, ", "), d.records(&p), strings.Join(lacks, " and "), d.inOrder(),
+		QuoteTable(r.name), strings.Join(names, ", "), strings.Join(from, ", "), d.records(&p), strings.Join(lacks, " and "), d.inOrder(&p),
 		strings.Join(r.keyNames(), ", "))
 	s := &OccupantStatements{Join: o.insert(d, false)}
 	if len(lines) == 0 {
@@ -146,7 +151,7 @@ func compileOccupants(d dialect, t *sink.Table, r, o *relation, live *sink.Live)
 		set := "set " + strings.Join(lines, ",\n    ")
 		s.Project = Statement{project + "update " + set + "\nwhere " + strings.Join(where, "\n  and "), p.params}
 		s.Reproject = Statement{fmt.Sprintf("update %s as t\n%s\nfrom (%s) as excluded\nwhere %s\n  and %s",
-			QuoteTable(r.name), set, d.records(&reproject), r.sameKey("t", "excluded"), strings.Join(where, "\n  and ")), p.params}
+			QuoteTable(r.name), set, d.records(&reproject), r.sameKey(in), strings.Join(where, "\n  and ")), p.params}
 	}
 	if r.beside {
 		q := p

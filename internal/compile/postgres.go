@@ -27,16 +27,20 @@ func castType(c *sink.LiveColumn) string {
 	if base == "" {
 		base = c.Type
 	}
-	if strings.HasSuffix(base, "[]") {
-		return lengthForm.ReplaceAllString(strings.TrimSuffix(base, "[]"), "$1") + "[]"
+	of, list := strings.CutSuffix(base, "[]")
+	if of == "character" || strings.HasPrefix(of, "character(") {
+		of = "bpchar" // character alone is of one
 	}
-	if strings.HasPrefix(base, "character(") {
-		return "bpchar"
+	of = lengthForm.ReplaceAllString(of, "$1")
+	if list {
+		of += "[]"
 	}
-	return lengthForm.ReplaceAllString(base, "$1")
+	return of
 }
 
-func (postgres) raw(f field) string { return "v." + Quote(f.Name) }
+// Parameters are named by their places, v.p1, so that no column of the user's
+// has such a name.
+func (postgres) raw(f field) string { return fmt.Sprintf("v.p%d", f.n) }
 
 func (d postgres) param(f field) string {
 	if f.Live == nil {
@@ -88,8 +92,11 @@ func (d postgres) greater(a, b string, f field) string {
 }
 
 func (postgres) union(a, b string, f field) string {
-	c := castType(f.Live)
-	sql := fmt.Sprintf(`array(select distinct x collate "C" from unnest(%s || %s) as x where x is not null order by 1)`, a, b)
+	c, x := castType(f.Live), "x"
+	if c != "text[]" {
+		x = "x::text" // a type may have an equality of its own
+	}
+	sql := fmt.Sprintf(`array(select distinct %s collate "C" from unnest(%s || %s) as x where x is not null order by 1)`, x, a, b)
 	if c != "text[]" {
 		sql += "::" + c
 	}
@@ -111,30 +118,33 @@ func (postgres) dflt(f field) string {
 }
 
 func (d postgres) from(params []Param) string {
-	if d.rows != "" {
-		return "json_to_recordset(" + d.rows + ") as v (" + list("%s text", paramNames(params)) + ")"
-	}
-	var arrays []string
-	for i := range params {
-		arrays = append(arrays, fmt.Sprintf("$%d::text[]", i+1))
-	}
-	return fmt.Sprintf("unnest(%s) as v (%s)", strings.Join(arrays, ", "), strings.Join(paramNames(params), ", "))
+	return d.source(params) + " as v (" + strings.Join(places(params), ", ") + ")"
 }
 
 // ordered is from with the places of the rows, from 1, as v.hookfold_n.
 func (d postgres) ordered(params []Param) string {
-	names := strings.Join(append(paramNames(params), "hookfold_n"), ", ")
-	if d.rows != "" {
-		return "rows from (json_to_recordset(" + d.rows + ") as (" + list("%s text", paramNames(params)) + ")) with ordinality as v (" + names + ")"
-	}
-	unnest, _, _ := strings.Cut(d.from(params), " as v (")
-	return unnest + " with ordinality as v (" + names + ")"
+	return d.source(params) + " with ordinality as v (" + strings.Join(append(places(params), "hookfold_n"), ", ") + ")"
 }
 
-func paramNames(params []Param) []string {
+func (d postgres) source(params []Param) string {
+	var of []string
+	for i, p := range params {
+		if d.rows != "" {
+			of = append(of, Quote(p.Name)+" text")
+		} else {
+			of = append(of, fmt.Sprintf("$%d::text[]", i+1))
+		}
+	}
+	if d.rows != "" {
+		return "rows from (json_to_recordset(" + d.rows + ") as (" + strings.Join(of, ", ") + "))"
+	}
+	return "unnest(" + strings.Join(of, ", ") + ")"
+}
+
+func places(params []Param) []string {
 	var names []string
-	for _, p := range params {
-		names = append(names, Quote(p.Name))
+	for i := range params {
+		names = append(names, fmt.Sprintf("p%d", i+1))
 	}
 	return names
 }
@@ -161,15 +171,19 @@ func (d postgres) lock(table, on string, firsts []string, params []Param) string
 }
 
 func (d postgres) records(p *projection) string {
-	return fmt.Sprintf("select distinct on (%s) v.hookfold_n, %s\n    from %s\n    join %s as o on %s\n    order by %[1]s, coalesce(o.%[6]s, '') collate \"C\" desc, o.%[7]s collate \"C\" desc",
-		strings.Join(p.keys, ", "), strings.Join(p.exprs, ", "), d.ordered(p.params), p.table, strings.Join(p.on, " and "), SinceColumn, OccupantColumn)
+	as := ""
+	if p.place != "hookfold_n" {
+		as = " as " + p.place
+	}
+	return fmt.Sprintf("select distinct on (%s) v.hookfold_n%[8]s, %[2]s\n    from %[3]s\n    join %[4]s as o on %[5]s\n    order by %[1]s, coalesce(o.%[6]s, '') collate \"C\" desc, o.%[7]s collate \"C\" desc",
+		strings.Join(p.keys, ", "), strings.Join(p.exprs, ", "), d.ordered(p.params), p.table, strings.Join(p.on, " and "), SinceColumn, OccupantColumn, as)
 }
 
-func (postgres) inOrder() string { return "\norder by p.hookfold_n" }
+func (postgres) inOrder(p *projection) string { return "\norder by p." + p.place }
 
 func isText(c *sink.LiveColumn) bool {
 	switch t := castType(c); {
-	case t == "text", t == "character varying", t == "bpchar", t == "name":
+	case t == "text", t == "character varying", t == "bpchar":
 		return true
 	default:
 		return t == "citext" || strings.HasSuffix(t, ".citext")

@@ -22,10 +22,10 @@ select
     pg_catalog.format_type(a.atttypid, a.atttypmod),
     pg_catalog.format_type(base.typ, base.mod),
     t.typname::text,
-    case when t.typname in ('varchar', 'bpchar') and base.mod > 4 then base.mod - 4 else 0 end,
+    case when coalesce(e.typname, t.typname) in ('varchar', 'bpchar') and base.mod > 4 then base.mod - 4 else 0 end,
     case when t.typname = 'numeric' and base.mod > 4 then ((base.mod - 4) >> 16) & 65535 else 0 end,
     case when t.typname = 'numeric' and base.mod > 4 then (base.mod - 4) & 2047 else 0 end,
-    array(select e.enumlabel::text from pg_catalog.pg_enum e where e.enumtypid = base.typ order by e.enumsortorder),
+    array(select x.enumlabel::text from pg_catalog.pg_enum x where x.enumtypid = coalesce(e.oid, base.typ) order by x.enumsortorder),
     a.attnotnull or domain.refuses,
     case
         when a.attidentity = 'd' then 'nextval(' || pg_catalog.quote_literal(pg_catalog.pg_get_serial_sequence($1::oid::regclass::text, a.attname)) || '::regclass)'
@@ -33,11 +33,12 @@ select
         else coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid), domain.dflt, '')
     end,
     a.attgenerated <> '' or a.attidentity = 'a',
-    case when t.typname = 'citext' then 'citext' when l.collisdeterministic then '' else coalesce(l.collname::text, '') end
+    case when coalesce(e.typname, t.typname) = 'citext' then 'citext' when l.collisdeterministic then '' else coalesce(l.collname::text, '') end
 from pg_catalog.pg_attribute a
 join base on base.attnum = a.attnum
 join domain on domain.attnum = a.attnum
 join pg_catalog.pg_type t on t.oid = base.typ
+left join pg_catalog.pg_type e on e.oid = t.typelem and e.typarray = t.oid -- of a list's elements
 left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
 left join pg_catalog.pg_collation l on l.oid = a.attcollation
 where a.attrelid = $1::oid and a.attnum > 0 and not a.attisdropped

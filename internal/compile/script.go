@@ -28,7 +28,7 @@ func Script(d Dialect, t *sink.Table, have Schemas) (string, error) {
 	if d == SQLite {
 		b.WriteString("-- Each statement is for one row.\n")
 	} else {
-		b.WriteString("-- Each statement is for a batch: a parameter is an array with one element per row. No key may come twice in a batch.\n")
+		b.WriteString("-- Each statement is for a batch: a parameter is an array with one element per row; v.p1 is an element of $1. No key may come twice in a batch.\n")
 	}
 	if ddl := Migrate(d, t, have); len(ddl) > 0 {
 		b.WriteString("\n-- What has to be there:\n")

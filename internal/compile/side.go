@@ -257,7 +257,7 @@ func (d postgres) sideFrom(fields []field) string {
 	var arrays, names []string
 	for _, f := range fields {
 		arrays = append(arrays, fmt.Sprintf("$%d::text[]", f.n))
-		names = append(names, Quote(f.Name))
+		names = append(names, place(f))
 	}
 	return fmt.Sprintf("unnest(%s) as v (%s)", strings.Join(arrays, ", "), strings.Join(names, ", "))
 }

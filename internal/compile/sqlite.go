@@ -118,4 +118,4 @@ func (sqlite) records(p *projection) string {
 	return fmt.Sprintf("select %s\n    from %s as o\n    where %s", strings.Join(p.exprs, ", "), p.table, strings.Join(p.on, " and "))
 }
 
-func (sqlite) inOrder() string { return "" }
+func (sqlite) inOrder(*projection) string { return "" }

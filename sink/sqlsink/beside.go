@@ -227,7 +227,7 @@ func (w *writer) showBeside(joined, guests, own []item) error {
 		w.refuse(there.absent)
 		for _, it := range there.present {
 			v := w.versions[it.row.Key].is
-			for _, p := range w.s.Beside.Scopes {
+			for _, p := range slices.Concat(w.s.Beside.Scopes, w.s.Beside.Firsts) {
 				if s, ok := p.Of(it.row); ok {
 					v[p.Name] = s
 				}

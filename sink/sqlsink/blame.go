@@ -23,6 +23,10 @@ const mostCulprits = 500
 func (s *sqlSink) culprits(ctx context.Context, b *sink.Batch, f *fault) (*sink.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.BatchTimeout)
 	defer cancel()
+	most := mostCulprits
+	if f.locked {
+		most = mostHeld
+	}
 	states := make([]*tableState, len(b.Groups))
 	single := rowsIn(b.Groups) == 1
 	for i, g := range b.Groups {
@@ -31,14 +35,19 @@ func (s *sqlSink) culprits(ctx context.Context, b *sink.Batch, f *fault) (*sink.
 			return nil, f.Error
 		}
 		states[i] = st
-		if single && len(g.Rows) == 1 {
+		if single && len(g.Rows) == 1 && !f.locked {
 			s.name(ctx, f, g.Table, st, g.Rows[0], b)
 			return nil, f.Error
 		}
 	}
-	p := &prober{s: s, b: b, states: states}
+	p := &prober{s: s, b: b, states: states, most: most}
 	err := s.transact(ctx, func(c conn) error {
 		p.applier = &applier{conn: c, ctx: ctx, anyAge: s.opts.AnyAge, dialect: s.dialect()}
+		if f.locked {
+			if err := hasten(ctx, c, b); err != nil {
+				return err
+			}
+		}
 		if err := c.lock(ctx, locks(b.Groups)); err != nil {
 			return err
 		}
@@ -107,11 +116,12 @@ type prober struct {
 	b      *sink.Batch
 	states []*tableState
 	found  []culprit
+	most   int // rows to be found
 }
 
 // rows writes what can be written of rows of one group.
 func (p *prober) rows(i int, rows []*merge.Row) error {
-	if len(rows) == 0 || len(p.found) >= mostCulprits {
+	if len(rows) == 0 || len(p.found) >= p.most {
 		return nil
 	}
 	err := p.part(i, rows, sink.Group{})
@@ -132,6 +142,9 @@ func (p *prober) rows(i int, rows []*merge.Row) error {
 			return err
 		}
 		f = &fault{Error: known.Rows[0].Err}
+	}
+	if f.locked {
+		f = &fault{Error: lockedRow(p.b.Groups[i].Table, rows[0], f)}
 	}
 	if f.Action == sink.Retry {
 		return err

@@ -36,7 +36,7 @@ func (p *postgresEngine) judge(err error, table string) *fault {
 	}
 	switch e.Code {
 	case "40P01", "40001", "55P03":
-		f.again = true
+		f.again, f.locked = true, e.Code == "55P03"
 		return say(sink.Retry, "other writers were in the way: %s", e.Message)
 	case "23503":
 		f.On, f.Why = e.ConstraintName, sink.NeedsParent

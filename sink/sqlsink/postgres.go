@@ -25,6 +25,8 @@ type postgresEngine struct {
 	config *pgxpool.Config
 	pool   *pgxpool.Pool
 	once   sync.Once
+	// locks is how long a transaction waits for a lock, in milliseconds.
+	locks string
 }
 
 func openPostgres(ctx context.Context, url string, opts Options) (engine, error) {
@@ -52,7 +54,7 @@ func openPostgres(ctx context.Context, url string, opts Options) (engine, error)
 	if err != nil {
 		return nil, err
 	}
-	return &postgresEngine{config: config, pool: pool}, nil
+	return &postgresEngine{config: config, pool: pool, locks: fmt.Sprint(max(1, opts.LockTimeout.Milliseconds()))}, nil
 }
 
 func (p *postgresEngine) dialect() compile.Dialect { return compile.Postgres }
@@ -60,11 +62,41 @@ func (p *postgresEngine) dialect() compile.Dialect { return compile.Postgres }
 func (p *postgresEngine) transact(ctx context.Context, fn func(conn) error) error {
 	// READ COMMITTED, whatever the database's default: an upsert then decides by
 	// the row it has locked, and never fails for another's write.
-	return p.begin(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite}, fn)
+	return p.begin(ctx, pgx.TxOptions{BeginQuery: beginWrite + "; set local lock_timeout = " + p.locks}, fn)
 }
 
+const beginWrite = "begin isolation level read committed read write"
+
 func (p *postgresEngine) alone(ctx context.Context, fn func(conn) error) error {
-	return fn(postgresConn{p.pool})
+	return fn(postgresAlone{postgresConn{p.pool}, p})
+}
+
+// postgresAlone sends its statement with what bounds its wait for locks, in one
+// round trip that is one transaction.
+type postgresAlone struct {
+	postgresConn
+	p *postgresEngine
+}
+
+func (c postgresAlone) exec(ctx context.Context, s compile.Statement, items []item) (int, error) {
+	b := &pgx.Batch{}
+	b.Queue("select set_config('lock_timeout', $1, true)", c.p.locks)
+	for _, part := range split(items) {
+		b.Queue(s.SQL, arrays(s.Params, part)...)
+	}
+	n := 0
+	answers := c.p.pool.SendBatch(ctx, b)
+	for i := range b.Len() {
+		tag, err := answers.Exec()
+		if err != nil {
+			answers.Close()
+			return 0, err
+		}
+		if i > 0 {
+			n += int(tag.RowsAffected())
+		}
+	}
+	return n, answers.Close()
 }
 
 func (p *postgresEngine) read(ctx context.Context, fn func(conn) error) error {
@@ -76,12 +108,15 @@ func (p *postgresEngine) begin(ctx context.Context, o pgx.TxOptions, fn func(con
 }
 
 func (p *postgresEngine) execute(ctx context.Context, statements []string) error {
-	for _, s := range statements {
-		if _, err := p.pool.Exec(ctx, s); err != nil {
-			return fmt.Errorf("%s: %w", s, err)
+	// All or nothing, and READ WRITE whatever the database's default is.
+	return pgx.BeginTxFunc(ctx, p.pool, pgx.TxOptions{BeginQuery: beginWrite}, func(tx pgx.Tx) error {
+		for _, s := range statements {
+			if _, err := tx.Exec(ctx, s); err != nil {
+				return &statementError{s, err}
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (p *postgresEngine) ping(ctx context.Context) error { return p.pool.Ping(ctx) }

@@ -2,6 +2,10 @@ package sqlsink
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/hookfold/hookfold/internal/compile"
 	"github.com/hookfold/hookfold/merge"
@@ -109,6 +113,9 @@ func (s *sqlSink) Plan(ctx context.Context, tables []*sink.Table) ([]string, err
 		if err != nil {
 			return nil, err
 		}
+		if err := cannotAlter(t, have); err != nil {
+			return nil, err
+		}
 		for _, sql := range compile.Migrate(s.dialect(), t, have) {
 			if !done[sql] {
 				done[sql] = true
@@ -122,8 +129,37 @@ func (s *sqlSink) Plan(ctx context.Context, tables []*sink.Table) ([]string, err
 // Execute is sink.Sink's.
 func (s *sqlSink) Execute(ctx context.Context, statements []string) error {
 	defer s.forget()
-	if err := s.execute(ctx, statements); err != nil {
-		return s.judged(err, "")
+	err := s.execute(ctx, statements)
+	if err == nil {
+		return nil
+	}
+	err = s.judged(err, "")
+	var at *statementError
+	var e *sink.Error
+	if errors.As(err, &e) && errors.As(e.Err, &at) {
+		e.Message = fmt.Sprintf("%v. It was the answer to: %s", at.err, at.sql)
+	}
+	return err
+}
+
+// statementError is an error of a statement of Plan.
+type statementError struct {
+	sql string
+	err error
+}
+
+func (e *statementError) Error() string { return e.sql + ": " + e.err.Error() }
+func (e *statementError) Unwrap() error { return e.err }
+
+// cannotAlter says that what lives under the name of a table is none that can be
+// brought in line.
+func cannotAlter(t *sink.Table, have compile.Schemas) error {
+	named := map[string]*sink.Live{t.Name: have.Table, compile.OccupantsTable(t.Name): have.Records, compile.VersionsTable(t.Name): have.Versions}
+	maps.Copy(named, have.Sides)
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		if live := named[name]; live != nil && live.Exists && live.ReadOnly != "" {
+			return &sink.Error{Action: sink.Reject, Message: fmt.Sprintf("table %s cannot be brought in line: %s", name, live.ReadOnly)}
+		}
 	}
 	return nil
 }

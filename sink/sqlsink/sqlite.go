@@ -121,7 +121,7 @@ func begin(ctx context.Context, db *sql.DB, fn func(conn) error) error {
 func (e *sqliteEngine) execute(ctx context.Context, statements []string) error {
 	for _, s := range statements {
 		if _, err := e.writer.ExecContext(ctx, s); err != nil {
-			return fmt.Errorf("%s: %w", s, err)
+			return &statementError{s, err}
 		}
 	}
 	return nil

@@ -31,6 +31,10 @@ type Options struct {
 	// BatchTimeout bounds one try of a batch or any other call, so that a server
 	// that does not answer does not hold its caller; default 60 s.
 	BatchTimeout time.Duration
+	// LockTimeout bounds the wait for a lock that another session holds; default
+	// 1 s. After it the rest of a batch goes on without the rows that are held.
+	// SQLite has one lock for all, and waits for it as long as for anything else.
+	LockTimeout time.Duration
 	// AnyAge lets changes land that are so old that deletes newer than they are
 	// may have been purged.
 	AnyAge bool
@@ -45,6 +49,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.BatchTimeout <= 0 {
 		o.BatchTimeout = 60 * time.Second
+	}
+	if o.LockTimeout <= 0 {
+		o.LockTimeout = time.Second
 	}
 	return o
 }
@@ -106,6 +113,8 @@ type fault struct {
 	*sink.Error
 	// again: the same transaction may succeed at once (deadlock).
 	again bool
+	// locked: another session holds a lock that the batch needs.
+	locked bool
 	// alone: it may succeed in a transaction of its own.
 	alone bool
 	// schema: the live schema is not what was known of it.
@@ -174,7 +183,10 @@ func operator(format string, args ...any) *sink.Error {
 	return &sink.Error{Action: sink.Retry, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
-const tries = 8 // of one batch inside Apply, when writers got into each other's way
+const (
+	tries       = 8 // of one batch inside Apply, when writers got into each other's way
+	lockedTries = 3 // of one that cannot get its locks, though no row of it seems to be held
+)
 
 // Apply is sink.Sink's.
 func (s *sqlSink) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error) {
@@ -200,6 +212,14 @@ func (s *sqlSink) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error
 			continue
 		case f.alone && try == 1:
 			continue
+		case f.locked && try > 1:
+			if held := s.heldRows(ctx, b, f); held != nil {
+				return nil, held
+			}
+			if try < lockedTries {
+				continue
+			}
+			return s.culprits(ctx, b, f)
 		case f.again && try < tries:
 			if wait(ctx, try) != nil {
 				return nil, f.Error

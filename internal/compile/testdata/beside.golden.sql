@@ -1,7 +1,7 @@
 ==== postgres
 
 -- Table every_rule for postgres. Versions are text and compared as bytes; NULL is older than all.
--- Each statement is for a batch: a parameter is an array with one element per row. No key may come twice in a batch.
+-- Each statement is for a batch: a parameter is an array with one element per row; v.p1 is an element of $1. No key may come twice in a batch.
 
 -- What has to be there:
 create table every_rule (
@@ -37,8 +37,8 @@ update hookfold_versions as t set versions = v.versions::jsonb from unnest($2::t
 --   $1 tenant: key, text
 --   $2 no: key, int
 select v.hookfold_n, array[t.origin is null]::bool[]
-from unnest($1::text[], $2::text[]) with ordinality as v (tenant, "no", hookfold_n)
-join every_rule as t on t.tenant = v.tenant and t."no" = v."no"::bigint
+from unnest($1::text[], $2::text[]) with ordinality as v (p1, p2, hookfold_n)
+join every_rule as t on t.tenant = v.p1 and t."no" = v.p2::bigint
 order by v.hookfold_n
 for no key update of t;
 
@@ -58,19 +58,19 @@ for no key update of t;
 --   $13 note_version: version of scope note, NULL if it is not set
 --   $14 origin__first: version of origin, NULL if it is not set
 insert into every_rule as t (tenant, "no", status, amount, note, origin, top, name, since, step, tags, changed_at)
-select v.tenant,
-    v."no"::bigint,
-    v.status,
-    v.amount::numeric(10,2),
-    v.note::character varying,
-    v.origin,
-    v.top::numeric,
-    v.name,
-    v.since::timestamp with time zone,
-    v.step,
-    v.tags::text[],
+select v.p1,
+    v.p2::bigint,
+    v.p3,
+    v.p4::numeric(10,2),
+    v.p5::character varying,
+    v.p6,
+    v.p7::numeric,
+    v.p8,
+    v.p9::timestamp with time zone,
+    v.p10,
+    v.p11::text[],
     clock_timestamp()
-from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[]) as v (tenant, "no", status, amount, note, origin, top, name, since, step, tags, row_version, note_version, origin__first)
+from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[]) as v (p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14)
 on conflict (tenant, "no") do nothing;
 
 -- Join those that are:
@@ -92,51 +92,51 @@ on conflict (tenant, "no") do nothing;
 --   $16 stored_note_version: the version that is stored, NULL if none
 --   $17 stored_origin__first: the version that is stored, NULL if none
 update every_rule as t
-set status = case when excluded.row_version collate "C" >= coalesce(excluded.stored_row_version, '') collate "C" then excluded.status else t.status end,
-    amount = case when excluded.row_version collate "C" >= coalesce(excluded.stored_row_version, '') collate "C" then excluded.amount else t.amount end,
-    note = case when excluded.note_version collate "C" >= coalesce(excluded.stored_note_version, '') collate "C" then excluded.note else t.note end,
-    origin = case when excluded.origin__first is not null and case when excluded.stored_origin__first is null then t.origin is null else excluded.origin__first collate "C" <= excluded.stored_origin__first collate "C" end then excluded.origin else t.origin end,
-    top = case when excluded.top is not null and (t.top is null or excluded.top > t.top) then excluded.top else t.top end,
-    name = case when excluded.name is not null and (t.name is null or excluded.name collate "C" > t.name collate "C") then excluded.name else t.name end,
-    since = case when excluded.since is not null and (t.since is null or t.since > excluded.since) then excluded.since else t.since end,
-    step = case when excluded.step is not null and (t.step is null or case excluded.step collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.step collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end) then excluded.step else t.step end,
-    tags = case when excluded.tags is not null then case when t.tags is null then excluded.tags else array(select distinct x collate "C" from unnest(t.tags || excluded.tags) as x where x is not null order by 1) end else t.tags end,
-    changed_at = case when (excluded.row_version collate "C" >= coalesce(excluded.stored_row_version, '') collate "C" and (excluded.status is distinct from t.status or excluded.amount is distinct from t.amount))
-           or (excluded.note_version collate "C" >= coalesce(excluded.stored_note_version, '') collate "C" and (excluded.note is distinct from t.note))
-           or (excluded.origin__first is not null and case when excluded.stored_origin__first is null then t.origin is null else excluded.origin__first collate "C" <= excluded.stored_origin__first collate "C" end and (excluded.origin is distinct from t.origin))
-           or (excluded.top is not null and (t.top is null or excluded.top > t.top))
-           or (excluded.name is not null and (t.name is null or excluded.name collate "C" > t.name collate "C"))
-           or (excluded.since is not null and (t.since is null or t.since > excluded.since))
-           or (excluded.step is not null and (t.step is null or case excluded.step collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.step collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
-           or (excluded.tags is not null and ((t.tags is null or array(select distinct x collate "C" from unnest(t.tags || excluded.tags) as x where x is not null order by 1) is distinct from t.tags)))
+set status = case when excluded.p12 collate "C" >= coalesce(excluded.p15, '') collate "C" then excluded.p3 else t.status end,
+    amount = case when excluded.p12 collate "C" >= coalesce(excluded.p15, '') collate "C" then excluded.p4 else t.amount end,
+    note = case when excluded.p13 collate "C" >= coalesce(excluded.p16, '') collate "C" then excluded.p5 else t.note end,
+    origin = case when excluded.p14 is not null and case when excluded.p17 is null then t.origin is null else excluded.p14 collate "C" <= excluded.p17 collate "C" end then excluded.p6 else t.origin end,
+    top = case when excluded.p7 is not null and (t.top is null or excluded.p7 > t.top) then excluded.p7 else t.top end,
+    name = case when excluded.p8 is not null and (t.name is null or excluded.p8 collate "C" > t.name collate "C") then excluded.p8 else t.name end,
+    since = case when excluded.p9 is not null and (t.since is null or t.since > excluded.p9) then excluded.p9 else t.since end,
+    step = case when excluded.p10 is not null and (t.step is null or case excluded.p10 collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.step collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end) then excluded.p10 else t.step end,
+    tags = case when excluded.p11 is not null then case when t.tags is null then excluded.p11 else array(select distinct x collate "C" from unnest(t.tags || excluded.p11) as x where x is not null order by 1) end else t.tags end,
+    changed_at = case when (excluded.p12 collate "C" >= coalesce(excluded.p15, '') collate "C" and (excluded.p3 is distinct from t.status or excluded.p4 is distinct from t.amount))
+           or (excluded.p13 collate "C" >= coalesce(excluded.p16, '') collate "C" and (excluded.p5 is distinct from t.note))
+           or (excluded.p14 is not null and case when excluded.p17 is null then t.origin is null else excluded.p14 collate "C" <= excluded.p17 collate "C" end and (excluded.p6 is distinct from t.origin))
+           or (excluded.p7 is not null and (t.top is null or excluded.p7 > t.top))
+           or (excluded.p8 is not null and (t.name is null or excluded.p8 collate "C" > t.name collate "C"))
+           or (excluded.p9 is not null and (t.since is null or t.since > excluded.p9))
+           or (excluded.p10 is not null and (t.step is null or case excluded.p10 collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.step collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
+           or (excluded.p11 is not null and ((t.tags is null or array(select distinct x collate "C" from unnest(t.tags || excluded.p11) as x where x is not null order by 1) is distinct from t.tags)))
       then clock_timestamp() else t.changed_at end
-from (select v.tenant as tenant,
-    v."no"::bigint as "no",
-    v.status as status,
-    v.amount::numeric(10,2) as amount,
-    v.note::character varying as note,
-    v.origin as origin,
-    v.top::numeric as top,
-    v.name as name,
-    v.since::timestamp with time zone as since,
-    v.step as step,
-    v.tags::text[] as tags,
-    v.row_version as row_version,
-    v.note_version as note_version,
-    v.origin__first as origin__first,
-    v.stored_row_version as stored_row_version,
-    v.stored_note_version as stored_note_version,
-    v.stored_origin__first as stored_origin__first
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[]) as v (tenant, "no", status, amount, note, origin, top, name, since, step, tags, row_version, note_version, origin__first, stored_row_version, stored_note_version, stored_origin__first)) as excluded
-where t.tenant = excluded.tenant and t."no" = excluded."no"
-  and ((excluded.row_version collate "C" >= coalesce(excluded.stored_row_version, '') collate "C" and (excluded.status is distinct from t.status or excluded.amount is distinct from t.amount))
-   or (excluded.note_version collate "C" >= coalesce(excluded.stored_note_version, '') collate "C" and (excluded.note is distinct from t.note))
-   or (excluded.origin__first is not null and case when excluded.stored_origin__first is null then t.origin is null else excluded.origin__first collate "C" <= excluded.stored_origin__first collate "C" end and (excluded.origin is distinct from t.origin))
-   or (excluded.top is not null and (t.top is null or excluded.top > t.top))
-   or (excluded.name is not null and (t.name is null or excluded.name collate "C" > t.name collate "C"))
-   or (excluded.since is not null and (t.since is null or t.since > excluded.since))
-   or (excluded.step is not null and (t.step is null or case excluded.step collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.step collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
-   or (excluded.tags is not null and ((t.tags is null or array(select distinct x collate "C" from unnest(t.tags || excluded.tags) as x where x is not null order by 1) is distinct from t.tags))));
+from (select v.p1 as p1,
+    v.p2::bigint as p2,
+    v.p3 as p3,
+    v.p4::numeric(10,2) as p4,
+    v.p5::character varying as p5,
+    v.p6 as p6,
+    v.p7::numeric as p7,
+    v.p8 as p8,
+    v.p9::timestamp with time zone as p9,
+    v.p10 as p10,
+    v.p11::text[] as p11,
+    v.p12 as p12,
+    v.p13 as p13,
+    v.p14 as p14,
+    v.p15 as p15,
+    v.p16 as p16,
+    v.p17 as p17
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[]) as v (p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15, p16, p17)) as excluded
+where t.tenant = excluded.p1 and t."no" = excluded.p2
+  and ((excluded.p12 collate "C" >= coalesce(excluded.p15, '') collate "C" and (excluded.p3 is distinct from t.status or excluded.p4 is distinct from t.amount))
+   or (excluded.p13 collate "C" >= coalesce(excluded.p16, '') collate "C" and (excluded.p5 is distinct from t.note))
+   or (excluded.p14 is not null and case when excluded.p17 is null then t.origin is null else excluded.p14 collate "C" <= excluded.p17 collate "C" end and (excluded.p6 is distinct from t.origin))
+   or (excluded.p7 is not null and (t.top is null or excluded.p7 > t.top))
+   or (excluded.p8 is not null and (t.name is null or excluded.p8 collate "C" > t.name collate "C"))
+   or (excluded.p9 is not null and (t.since is null or t.since > excluded.p9))
+   or (excluded.p10 is not null and (t.step is null or case excluded.p10 collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.step collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
+   or (excluded.p11 is not null and ((t.tags is null or array(select distinct x collate "C" from unnest(t.tags || excluded.p11) as x where x is not null order by 1) is distinct from t.tags))));
 
 ==== sqlite
 
@@ -229,32 +229,32 @@ on conflict (tenant, "no") do nothing;
 --   ?16 stored_note_version: the version that is stored, NULL if none
 --   ?17 stored_origin__first: the version that is stored, NULL if none
 update every_rule as t
-set status = case when excluded.row_version collate binary >= coalesce(excluded.stored_row_version, '') collate binary then excluded.status else t.status end,
-    amount = case when excluded.row_version collate binary >= coalesce(excluded.stored_row_version, '') collate binary then excluded.amount else t.amount end,
-    note = case when excluded.note_version collate binary >= coalesce(excluded.stored_note_version, '') collate binary then excluded.note else t.note end,
-    origin = case when excluded.origin__first is not null and case when excluded.stored_origin__first is null then t.origin is null else excluded.origin__first collate binary <= excluded.stored_origin__first collate binary end then excluded.origin else t.origin end,
-    top = case when excluded.top is not null and (t.top is null or hookfold_decimal(excluded.top, t.top) > 0) then excluded.top else t.top end,
-    name = case when excluded.name is not null and (t.name is null or excluded.name collate binary > t.name) then excluded.name else t.name end,
-    since = case when excluded.since is not null and (t.since is null or t.since collate binary > excluded.since) then excluded.since else t.since end,
-    step = case when excluded.step is not null and (t.step is null or case excluded.step collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.step collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end) then excluded.step else t.step end,
-    tags = case when excluded.tags is not null then case when t.tags is null then excluded.tags else (select json_group_array(value) from (select value from json_each(t.tags) where value is not null union select value from json_each(excluded.tags) order by 1 collate binary)) end else t.tags end,
-    changed_at = case when (excluded.row_version collate binary >= coalesce(excluded.stored_row_version, '') collate binary and (excluded.status collate binary is not t.status or excluded.amount collate binary is not t.amount))
-           or (excluded.note_version collate binary >= coalesce(excluded.stored_note_version, '') collate binary and (excluded.note collate binary is not t.note))
-           or (excluded.origin__first is not null and case when excluded.stored_origin__first is null then t.origin is null else excluded.origin__first collate binary <= excluded.stored_origin__first collate binary end and (excluded.origin collate binary is not t.origin))
-           or (excluded.top is not null and (t.top is null or hookfold_decimal(excluded.top, t.top) > 0))
-           or (excluded.name is not null and (t.name is null or excluded.name collate binary > t.name))
-           or (excluded.since is not null and (t.since is null or t.since collate binary > excluded.since))
-           or (excluded.step is not null and (t.step is null or case excluded.step collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.step collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
-           or (excluded.tags is not null and ((t.tags is null or (select json_group_array(value) from (select value from json_each(t.tags) where value is not null union select value from json_each(excluded.tags) order by 1 collate binary)) collate binary is not t.tags)))
+set status = case when excluded.p12 collate binary >= coalesce(excluded.p15, '') collate binary then excluded.p3 else t.status end,
+    amount = case when excluded.p12 collate binary >= coalesce(excluded.p15, '') collate binary then excluded.p4 else t.amount end,
+    note = case when excluded.p13 collate binary >= coalesce(excluded.p16, '') collate binary then excluded.p5 else t.note end,
+    origin = case when excluded.p14 is not null and case when excluded.p17 is null then t.origin is null else excluded.p14 collate binary <= excluded.p17 collate binary end then excluded.p6 else t.origin end,
+    top = case when excluded.p7 is not null and (t.top is null or hookfold_decimal(excluded.p7, t.top) > 0) then excluded.p7 else t.top end,
+    name = case when excluded.p8 is not null and (t.name is null or excluded.p8 collate binary > t.name) then excluded.p8 else t.name end,
+    since = case when excluded.p9 is not null and (t.since is null or t.since collate binary > excluded.p9) then excluded.p9 else t.since end,
+    step = case when excluded.p10 is not null and (t.step is null or case excluded.p10 collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.step collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end) then excluded.p10 else t.step end,
+    tags = case when excluded.p11 is not null then case when t.tags is null then excluded.p11 else (select json_group_array(value) from (select value from json_each(t.tags) where value is not null union select value from json_each(excluded.p11) order by 1 collate binary)) end else t.tags end,
+    changed_at = case when (excluded.p12 collate binary >= coalesce(excluded.p15, '') collate binary and (excluded.p3 collate binary is not t.status or excluded.p4 collate binary is not t.amount))
+           or (excluded.p13 collate binary >= coalesce(excluded.p16, '') collate binary and (excluded.p5 collate binary is not t.note))
+           or (excluded.p14 is not null and case when excluded.p17 is null then t.origin is null else excluded.p14 collate binary <= excluded.p17 collate binary end and (excluded.p6 collate binary is not t.origin))
+           or (excluded.p7 is not null and (t.top is null or hookfold_decimal(excluded.p7, t.top) > 0))
+           or (excluded.p8 is not null and (t.name is null or excluded.p8 collate binary > t.name))
+           or (excluded.p9 is not null and (t.since is null or t.since collate binary > excluded.p9))
+           or (excluded.p10 is not null and (t.step is null or case excluded.p10 collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.step collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
+           or (excluded.p11 is not null and ((t.tags is null or (select json_group_array(value) from (select value from json_each(t.tags) where value is not null union select value from json_each(excluded.p11) order by 1 collate binary)) collate binary is not t.tags)))
       then strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z' else t.changed_at end
-from (select ?1 as tenant, ?2 as "no", ?3 as status, ?4 as amount, ?5 as note, ?6 as origin, ?7 as top, ?8 as name, ?9 as since, ?10 as step, ?11 as tags, ?12 as row_version, ?13 as note_version, ?14 as origin__first, ?15 as stored_row_version, ?16 as stored_note_version, ?17 as stored_origin__first) as excluded
-where t.tenant = excluded.tenant and t."no" = excluded."no"
-  and ((excluded.row_version collate binary >= coalesce(excluded.stored_row_version, '') collate binary and (excluded.status collate binary is not t.status or excluded.amount collate binary is not t.amount))
-   or (excluded.note_version collate binary >= coalesce(excluded.stored_note_version, '') collate binary and (excluded.note collate binary is not t.note))
-   or (excluded.origin__first is not null and case when excluded.stored_origin__first is null then t.origin is null else excluded.origin__first collate binary <= excluded.stored_origin__first collate binary end and (excluded.origin collate binary is not t.origin))
-   or (excluded.top is not null and (t.top is null or hookfold_decimal(excluded.top, t.top) > 0))
-   or (excluded.name is not null and (t.name is null or excluded.name collate binary > t.name))
-   or (excluded.since is not null and (t.since is null or t.since collate binary > excluded.since))
-   or (excluded.step is not null and (t.step is null or case excluded.step collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.step collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
-   or (excluded.tags is not null and ((t.tags is null or (select json_group_array(value) from (select value from json_each(t.tags) where value is not null union select value from json_each(excluded.tags) order by 1 collate binary)) collate binary is not t.tags))));
+from (select ?1 as p1, ?2 as p2, ?3 as p3, ?4 as p4, ?5 as p5, ?6 as p6, ?7 as p7, ?8 as p8, ?9 as p9, ?10 as p10, ?11 as p11, ?12 as p12, ?13 as p13, ?14 as p14, ?15 as p15, ?16 as p16, ?17 as p17) as excluded
+where t.tenant = excluded.p1 and t."no" = excluded.p2
+  and ((excluded.p12 collate binary >= coalesce(excluded.p15, '') collate binary and (excluded.p3 collate binary is not t.status or excluded.p4 collate binary is not t.amount))
+   or (excluded.p13 collate binary >= coalesce(excluded.p16, '') collate binary and (excluded.p5 collate binary is not t.note))
+   or (excluded.p14 is not null and case when excluded.p17 is null then t.origin is null else excluded.p14 collate binary <= excluded.p17 collate binary end and (excluded.p6 collate binary is not t.origin))
+   or (excluded.p7 is not null and (t.top is null or hookfold_decimal(excluded.p7, t.top) > 0))
+   or (excluded.p8 is not null and (t.name is null or excluded.p8 collate binary > t.name))
+   or (excluded.p9 is not null and (t.since is null or t.since collate binary > excluded.p9))
+   or (excluded.p10 is not null and (t.step is null or case excluded.p10 collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.step collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
+   or (excluded.p11 is not null and ((t.tags is null or (select json_group_array(value) from (select value from json_each(t.tags) where value is not null union select value from json_each(excluded.p11) order by 1 collate binary)) collate binary is not t.tags))));
 

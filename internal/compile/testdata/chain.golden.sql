@@ -1,7 +1,7 @@
 ==== postgres
 
 -- Table booking for postgres. Versions are text and compared as bytes; NULL is older than all.
--- Each statement is for a batch: a parameter is an array with one element per row. No key may come twice in a batch.
+-- Each statement is for a batch: a parameter is an array with one element per row; v.p1 is an element of $1. No key may come twice in a batch.
 
 -- What has to be there:
 create table booking (
@@ -57,49 +57,49 @@ create table if not exists hookfold_ledger (
 select pg_advisory_xact_lock($1::int4, b) from unnest($2::int4[]) as b;
 
 -- Read which chains identities belong to (the first parameter of such statements is the table's name),
-select t.identity, t.root from unnest($2::text[]) as v (identity) join hookfold_aliases as t on t.table_name = $1 and t.identity = v.identity;
+select t.identity, t.root from unnest($2::text[]) as v (p2) join hookfold_aliases as t on t.table_name = $1 and t.identity = v.p2;
 
 -- their other identities,
-select t.identity, t.root from unnest($2::text[]) as v (root) join hookfold_aliases as t on t.table_name = $1 and t.root = v.root;
+select t.identity, t.root from unnest($2::text[]) as v (p2) join hookfold_aliases as t on t.table_name = $1 and t.root = v.p2;
 
 -- and what follows what:
-select t.old, t.new from unnest($2::text[]) as v (old) join hookfold_links as t on t.table_name = $1 and t.old = v.old;
+select t.old, t.new from unnest($2::text[]) as v (p2) join hookfold_links as t on t.table_name = $1 and t.old = v.p2;
 
 -- Read and lock rows:
 --   $1 id: key, text
 select v.hookfold_n, t.id, t.status, t.moves::text, t.row_version, t.occupant_since, t.occupant_id, t.seen_version, t.delete_version
-from unnest($1::text[]) with ordinality as v (id, hookfold_n)
-join booking as t on t.id = v.id
+from unnest($1::text[]) with ordinality as v (p1, hookfold_n)
+join booking as t on t.id = v.p1
 order by v.hookfold_n
 for no key update of t;
 
 -- Read all records of the keys:
 --   $1 id: key, text
 select v.hookfold_n, t.id, t.occupant_id, t.status, t.moves::text, t.row_version, t.occupant_since, t.seen_version, t.delete_version, case when isfinite(t.deleted_at) then to_char(t.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') else t.deleted_at::text end
-from unnest($1::text[]) with ordinality as v (id, hookfold_n)
-join booking_occupants as t on t.id = v.id;
+from unnest($1::text[]) with ordinality as v (p1, hookfold_n)
+join booking_occupants as t on t.id = v.p1;
 
 -- Read which events were counted:
-select t."key", t.column_name, t.identity, t.version, t.amount::text from unnest($2::text[], $3::text[], $4::text[]) as v ("key", column_name, identity) join hookfold_ledger as t on t.table_name = $1 and t."key" = v."key" and t.column_name = v.column_name and t.identity = v.identity;
+select t."key", t.column_name, t.identity, t.version, t.amount::text from unnest($2::text[], $3::text[], $4::text[]) as v (p2, p3, p4) join hookfold_ledger as t on t.table_name = $1 and t."key" = v.p2 and t.column_name = v.p3 and t.identity = v.p4;
 
 -- or all of them, where chains join:
-select t."key", t.column_name, t.identity, t.version, t.amount::text from unnest($2::text[]) as v ("key") join hookfold_ledger as t on t.table_name = $1 and t."key" = v."key";
+select t."key", t.column_name, t.identity, t.version, t.amount::text from unnest($2::text[]) as v (p2) join hookfold_ledger as t on t.table_name = $1 and t."key" = v.p2;
 
 -- Remove rows:
 --   $1 id: key, text
 delete from booking as t
-using unnest($1::text[]) as v (id)
-where t.id = v.id;
+using unnest($1::text[]) as v (p1)
+where t.id = v.p1;
 
 -- Give a row the key of its chain:
 --   $1 old: key, text
 --   $2 new: key, text
 update booking as t
-set id = excluded."new"
-from (select v.old as "old",
-    v.new as "new"
-    from unnest($1::text[], $2::text[]) as v (old, new)) as excluded
-where t.id = excluded."old";
+set id = excluded.p2
+from (select v.p1 as p1,
+    v.p2 as p2
+    from unnest($1::text[], $2::text[]) as v (p1, p2)) as excluded
+where t.id = excluded.p1;
 
 -- Change rows:
 --   $1 id: key, text
@@ -111,43 +111,43 @@ where t.id = excluded."old";
 --   $7 seen_version: the greatest version of the row's writes
 --   $8 delete_version: the version of its delete, NULL if there is none
 update booking as t
-set status = excluded.status,
-    moves = excluded.moves,
-    row_version = excluded.row_version,
-    occupant_since = excluded.occupant_since,
-    occupant_id = excluded.occupant_id,
-    seen_version = excluded.seen_version,
-    delete_version = excluded.delete_version
-from (select v.id as id,
-    v.status as status,
-    v.moves::bigint as moves,
-    v.row_version as row_version,
-    v.occupant_since as occupant_since,
-    v.occupant_id as occupant_id,
-    v.seen_version as seen_version,
-    v.delete_version as delete_version
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[]) as v (id, status, moves, row_version, occupant_since, occupant_id, seen_version, delete_version)) as excluded
-where t.id = excluded.id
-  and (excluded.status is distinct from t.status
-   or excluded.moves is distinct from t.moves
-   or excluded.row_version is distinct from t.row_version
-   or excluded.occupant_since is distinct from t.occupant_since
-   or excluded.occupant_id is distinct from t.occupant_id
-   or excluded.seen_version is distinct from t.seen_version
-   or excluded.delete_version is distinct from t.delete_version);
+set status = excluded.p2,
+    moves = excluded.p3,
+    row_version = excluded.p4,
+    occupant_since = excluded.p5,
+    occupant_id = excluded.p6,
+    seen_version = excluded.p7,
+    delete_version = excluded.p8
+from (select v.p1 as p1,
+    v.p2 as p2,
+    v.p3::bigint as p3,
+    v.p4 as p4,
+    v.p5 as p5,
+    v.p6 as p6,
+    v.p7 as p7,
+    v.p8 as p8
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[]) as v (p1, p2, p3, p4, p5, p6, p7, p8)) as excluded
+where t.id = excluded.p1
+  and (excluded.p2 is distinct from t.status
+   or excluded.p3 is distinct from t.moves
+   or excluded.p4 is distinct from t.row_version
+   or excluded.p5 is distinct from t.occupant_since
+   or excluded.p6 is distinct from t.occupant_id
+   or excluded.p7 is distinct from t.seen_version
+   or excluded.p8 is distinct from t.delete_version);
 
 -- Insert rows:
 -- The same parameters.
 insert into booking as t (id, status, moves, row_version, occupant_since, occupant_id, seen_version, delete_version)
-select v.id,
-    v.status,
-    v.moves::bigint,
-    v.row_version,
-    v.occupant_since,
-    v.occupant_id,
-    v.seen_version,
-    v.delete_version
-from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[]) as v (id, status, moves, row_version, occupant_since, occupant_id, seen_version, delete_version)
+select v.p1,
+    v.p2,
+    v.p3::bigint,
+    v.p4,
+    v.p5,
+    v.p6,
+    v.p7,
+    v.p8
+from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[]) as v (p1, p2, p3, p4, p5, p6, p7, p8)
 on conflict (id) do nothing;
 
 -- Store records:
@@ -161,42 +161,42 @@ on conflict (id) do nothing;
 --   $8 delete_version: the version of its delete, NULL if there is none
 --   $9 deleted_at: the time of its delete, timestamp
 insert into booking_occupants as t (id, occupant_id, status, moves, row_version, occupant_since, seen_version, delete_version, deleted_at)
-select v.id,
-    v.occupant_id,
-    v.status,
-    v.moves::bigint,
-    v.row_version,
-    v.occupant_since,
-    v.seen_version,
-    v.delete_version,
-    v.deleted_at::timestamp with time zone
-from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[]) as v (id, occupant_id, status, moves, row_version, occupant_since, seen_version, delete_version, deleted_at)
+select v.p1,
+    v.p2,
+    v.p3,
+    v.p4::bigint,
+    v.p5,
+    v.p6,
+    v.p7,
+    v.p8,
+    v.p9::timestamp with time zone
+from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[]) as v (p1, p2, p3, p4, p5, p6, p7, p8, p9)
 on conflict (id, occupant_id) do update set status = excluded.status, moves = excluded.moves, row_version = excluded.row_version, occupant_since = excluded.occupant_since, seen_version = excluded.seen_version, delete_version = excluded.delete_version, deleted_at = excluded.deleted_at
 where excluded.status is distinct from t.status or excluded.moves is distinct from t.moves or excluded.row_version is distinct from t.row_version or excluded.occupant_since is distinct from t.occupant_since or excluded.seen_version is distinct from t.seen_version or excluded.delete_version is distinct from t.delete_version or excluded.deleted_at is distinct from t.deleted_at;
 
 -- Remove the records of a key that is no chain's any more:
 --   $1 id: key, text
 delete from booking_occupants as t
-using unnest($1::text[]) as v (id)
-where t.id = v.id;
+using unnest($1::text[]) as v (p1)
+where t.id = v.p1;
 
 -- Remember links:
 insert into hookfold_links (table_name, old, new)
-select $1, v.old, v.new from unnest($2::text[], $3::text[]) as v (old, new)
+select $1, v.p2, v.p3 from unnest($2::text[], $3::text[]) as v (p2, p3)
 on conflict (table_name, old, new) do nothing;
 
 -- Point identities to their chain:
 insert into hookfold_aliases (table_name, identity, root)
-select $1, v.identity, v.root from unnest($2::text[], $3::text[]) as v (identity, root)
+select $1, v.p2, v.p3 from unnest($2::text[], $3::text[]) as v (p2, p3)
 on conflict (table_name, identity) do update set root = excluded.root;
 
 -- Remember what was counted:
 insert into hookfold_ledger (table_name, "key", column_name, identity, version, amount)
-select $1, v."key", v.column_name, v.identity, v.version, v.amount::numeric from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) as v ("key", column_name, identity, version, amount)
+select $1, v.p2, v.p3, v.p4, v.p5, v.p6::numeric from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) as v (p2, p3, p4, p5, p6)
 on conflict (table_name, "key", column_name, identity) do update set version = excluded.version, amount = excluded.amount;
 
 -- Forget it of a key that is no chain's any more:
-delete from hookfold_ledger as t using unnest($2::text[]) as v ("key") where t.table_name = $1 and t."key" = v."key";
+delete from hookfold_ledger as t using unnest($2::text[]) as v (p2) where t.table_name = $1 and t."key" = v.p2;
 
 ==== sqlite
 
@@ -287,9 +287,9 @@ delete from booking as t where t.id = ?1;
 --   ?1 old: key, text
 --   ?2 new: key, text
 update booking as t
-set id = excluded."new"
-from (select ?1 as "old", ?2 as "new") as excluded
-where t.id = excluded."old";
+set id = excluded.p2
+from (select ?1 as p1, ?2 as p2) as excluded
+where t.id = excluded.p1;
 
 -- Change rows:
 --   ?1 id: key, text
@@ -301,22 +301,22 @@ where t.id = excluded."old";
 --   ?7 seen_version: the greatest version of the row's writes
 --   ?8 delete_version: the version of its delete, NULL if there is none
 update booking as t
-set status = excluded.status,
-    moves = excluded.moves,
-    row_version = excluded.row_version,
-    occupant_since = excluded.occupant_since,
-    occupant_id = excluded.occupant_id,
-    seen_version = excluded.seen_version,
-    delete_version = excluded.delete_version
-from (select ?1 as id, ?2 as status, ?3 as moves, ?4 as row_version, ?5 as occupant_since, ?6 as occupant_id, ?7 as seen_version, ?8 as delete_version) as excluded
-where t.id = excluded.id
-  and (excluded.status collate binary is not t.status
-   or excluded.moves is not t.moves
-   or excluded.row_version collate binary is not t.row_version
-   or excluded.occupant_since collate binary is not t.occupant_since
-   or excluded.occupant_id collate binary is not t.occupant_id
-   or excluded.seen_version collate binary is not t.seen_version
-   or excluded.delete_version collate binary is not t.delete_version);
+set status = excluded.p2,
+    moves = excluded.p3,
+    row_version = excluded.p4,
+    occupant_since = excluded.p5,
+    occupant_id = excluded.p6,
+    seen_version = excluded.p7,
+    delete_version = excluded.p8
+from (select ?1 as p1, ?2 as p2, ?3 as p3, ?4 as p4, ?5 as p5, ?6 as p6, ?7 as p7, ?8 as p8) as excluded
+where t.id = excluded.p1
+  and (excluded.p2 collate binary is not t.status
+   or excluded.p3 is not t.moves
+   or excluded.p4 collate binary is not t.row_version
+   or excluded.p5 collate binary is not t.occupant_since
+   or excluded.p6 collate binary is not t.occupant_id
+   or excluded.p7 collate binary is not t.seen_version
+   or excluded.p8 collate binary is not t.delete_version);
 
 -- Insert rows:
 -- The same parameters.

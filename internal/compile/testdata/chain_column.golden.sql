@@ -1,7 +1,7 @@
 ==== postgres
 
 -- Table ticket for postgres. Versions are text and compared as bytes; NULL is older than all.
--- Each statement is for a batch: a parameter is an array with one element per row. No key may come twice in a batch.
+-- Each statement is for a batch: a parameter is an array with one element per row; v.p1 is an element of $1. No key may come twice in a batch.
 
 -- What has to be there:
 create table ticket (
@@ -32,27 +32,27 @@ create index if not exists hookfold_aliases_root on hookfold_aliases (table_name
 select pg_advisory_xact_lock($1::int4, b) from unnest($2::int4[]) as b;
 
 -- Read which chains identities belong to (the first parameter of such statements is the table's name),
-select t.identity, t.root from unnest($2::text[]) as v (identity) join hookfold_aliases as t on t.table_name = $1 and t.identity = v.identity;
+select t.identity, t.root from unnest($2::text[]) as v (p2) join hookfold_aliases as t on t.table_name = $1 and t.identity = v.p2;
 
 -- their other identities,
-select t.identity, t.root from unnest($2::text[]) as v (root) join hookfold_aliases as t on t.table_name = $1 and t.root = v.root;
+select t.identity, t.root from unnest($2::text[]) as v (p2) join hookfold_aliases as t on t.table_name = $1 and t.root = v.p2;
 
 -- and what follows what:
-select t.old, t.new from unnest($2::text[]) as v (old) join hookfold_links as t on t.table_name = $1 and t.old = v.old;
+select t.old, t.new from unnest($2::text[]) as v (p2) join hookfold_links as t on t.table_name = $1 and t.old = v.p2;
 
 -- Read and lock rows:
 --   $1 id: key, text
 select v.hookfold_n, t.id, t.status, t.first_id, t.row_version
-from unnest($1::text[]) with ordinality as v (id, hookfold_n)
-join ticket as t on t.id = v.id
+from unnest($1::text[]) with ordinality as v (p1, hookfold_n)
+join ticket as t on t.id = v.p1
 order by v.hookfold_n
 for no key update of t;
 
 -- Remove rows:
 -- The same parameters.
 delete from ticket as t
-using unnest($1::text[]) as v (id)
-where t.id = v.id;
+using unnest($1::text[]) as v (p1)
+where t.id = v.p1;
 
 -- Change rows:
 --   $1 id: key, text
@@ -60,37 +60,37 @@ where t.id = v.id;
 --   $3 first_id: text, chain
 --   $4 row_version: version of scope row, NULL if it is not set
 update ticket as t
-set status = excluded.status,
-    first_id = excluded.first_id,
-    row_version = excluded.row_version
-from (select v.id as id,
-    v.status as status,
-    v.first_id as first_id,
-    v.row_version as row_version
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[]) as v (id, status, first_id, row_version)) as excluded
-where t.id = excluded.id
-  and (excluded.status is distinct from t.status
-   or excluded.first_id is distinct from t.first_id
-   or excluded.row_version is distinct from t.row_version);
+set status = excluded.p2,
+    first_id = excluded.p3,
+    row_version = excluded.p4
+from (select v.p1 as p1,
+    v.p2 as p2,
+    v.p3 as p3,
+    v.p4 as p4
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[]) as v (p1, p2, p3, p4)) as excluded
+where t.id = excluded.p1
+  and (excluded.p2 is distinct from t.status
+   or excluded.p3 is distinct from t.first_id
+   or excluded.p4 is distinct from t.row_version);
 
 -- Insert rows:
 -- The same parameters.
 insert into ticket as t (id, status, first_id, row_version)
-select v.id,
-    v.status,
-    v.first_id,
-    v.row_version
-from unnest($1::text[], $2::text[], $3::text[], $4::text[]) as v (id, status, first_id, row_version)
+select v.p1,
+    v.p2,
+    v.p3,
+    v.p4
+from unnest($1::text[], $2::text[], $3::text[], $4::text[]) as v (p1, p2, p3, p4)
 on conflict (id) do nothing;
 
 -- Remember links:
 insert into hookfold_links (table_name, old, new)
-select $1, v.old, v.new from unnest($2::text[], $3::text[]) as v (old, new)
+select $1, v.p2, v.p3 from unnest($2::text[], $3::text[]) as v (p2, p3)
 on conflict (table_name, old, new) do nothing;
 
 -- Point identities to their chain:
 insert into hookfold_aliases (table_name, identity, root)
-select $1, v.identity, v.root from unnest($2::text[], $3::text[]) as v (identity, root)
+select $1, v.p2, v.p3 from unnest($2::text[], $3::text[]) as v (p2, p3)
 on conflict (table_name, identity) do update set root = excluded.root;
 
 ==== sqlite
@@ -149,14 +149,14 @@ delete from ticket as t where t.id = ?1;
 --   ?3 first_id: text, chain
 --   ?4 row_version: version of scope row, NULL if it is not set
 update ticket as t
-set status = excluded.status,
-    first_id = excluded.first_id,
-    row_version = excluded.row_version
-from (select ?1 as id, ?2 as status, ?3 as first_id, ?4 as row_version) as excluded
-where t.id = excluded.id
-  and (excluded.status collate binary is not t.status
-   or excluded.first_id collate binary is not t.first_id
-   or excluded.row_version collate binary is not t.row_version);
+set status = excluded.p2,
+    first_id = excluded.p3,
+    row_version = excluded.p4
+from (select ?1 as p1, ?2 as p2, ?3 as p3, ?4 as p4) as excluded
+where t.id = excluded.p1
+  and (excluded.p2 collate binary is not t.status
+   or excluded.p3 collate binary is not t.first_id
+   or excluded.p4 collate binary is not t.row_version);
 
 -- Insert rows:
 -- The same parameters.

@@ -1,7 +1,7 @@
 ==== postgres
 
 -- Table line for postgres. Versions are text and compared as bytes; NULL is older than all.
--- Each statement is for a batch: a parameter is an array with one element per row. No key may come twice in a batch.
+-- Each statement is for a batch: a parameter is an array with one element per row; v.p1 is an element of $1. No key may come twice in a batch.
 
 -- What has to be there:
 create table line (
@@ -40,13 +40,13 @@ create table if not exists hookfold_sets (
 select pg_advisory_xact_lock($1::int4, b) from unnest($2::int4[]) as b;
 
 -- Read when groups were complete; a key is a JSON list of its parts:
-select t.group_key, t.version, case when isfinite(t.at) then to_char(t.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') else t.at::text end from unnest($2::text[]) as v (group_key) join hookfold_sets as t on t.table_name = $1 and t.group_key = v.group_key;
+select t.group_key, t.version, case when isfinite(t.at) then to_char(t.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') else t.at::text end from unnest($2::text[]) as v (p2) join hookfold_sets as t on t.table_name = $1 and t.group_key = v.p2;
 
 -- Read and lock the rows of groups that are now complete anew:
 --   $1 order_id: key, text
 select v.hookfold_n, t.order_id, t.line::text, t.qty::text, t.row_version, t.seen_version
-from unnest($1::text[]) with ordinality as v (order_id, hookfold_n)
-join line as t on t.order_id = v.order_id
+from unnest($1::text[]) with ordinality as v (p1, hookfold_n)
+join line as t on t.order_id = v.p1
 order by v.hookfold_n
 for no key update of t;
 
@@ -54,13 +54,13 @@ for no key update of t;
 --   $1 order_id: key, text
 --   $2 line: key, int
 select v.hookfold_n, t.order_id, t.line::text, t.qty::text, t.row_version, t.seen_version
-from unnest($1::text[], $2::text[]) with ordinality as v (order_id, line, hookfold_n)
-join line as t on t.order_id = v.order_id and t.line = v.line::bigint
+from unnest($1::text[], $2::text[]) with ordinality as v (p1, p2, hookfold_n)
+join line as t on t.order_id = v.p1 and t.line = v.p2::bigint
 order by v.hookfold_n
 for no key update of t;
 
 -- Read deletes of rows that are not there:
-select t."key", t.delete_version, case when isfinite(t.deleted_at) then to_char(t.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') else t.deleted_at::text end from unnest($2::text[]) as v ("key") join hookfold_tombstones as t on t.table_name = $1 and t."key" = v."key";
+select t."key", t.delete_version, case when isfinite(t.deleted_at) then to_char(t.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') else t.deleted_at::text end from unnest($2::text[]) as v (p2) join hookfold_tombstones as t on t.table_name = $1 and t."key" = v.p2;
 
 -- Read up to which version deletes were forgotten:
 select t.purged_upto from hookfold_meta as t where t.table_name = $1;
@@ -68,8 +68,8 @@ select t.purged_upto from hookfold_meta as t where t.table_name = $1;
 -- Remove rows:
 -- The same parameters.
 delete from line as t
-using unnest($1::text[], $2::text[]) as v (order_id, line)
-where t.order_id = v.order_id and t.line = v.line::bigint;
+using unnest($1::text[], $2::text[]) as v (p1, p2)
+where t.order_id = v.p1 and t.line = v.p2::bigint;
 
 -- Change rows:
 --   $1 order_id: key, text
@@ -78,42 +78,42 @@ where t.order_id = v.order_id and t.line = v.line::bigint;
 --   $4 row_version: version of scope row, NULL if it is not set
 --   $5 seen_version: the greatest version of the row's writes
 update line as t
-set qty = excluded.qty,
-    row_version = excluded.row_version,
-    seen_version = excluded.seen_version
-from (select v.order_id as order_id,
-    v.line::bigint as line,
-    v.qty::bigint as qty,
-    v.row_version as row_version,
-    v.seen_version as seen_version
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as v (order_id, line, qty, row_version, seen_version)) as excluded
-where t.order_id = excluded.order_id and t.line = excluded.line
-  and (excluded.qty is distinct from t.qty
-   or excluded.row_version is distinct from t.row_version
-   or excluded.seen_version is distinct from t.seen_version);
+set qty = excluded.p3,
+    row_version = excluded.p4,
+    seen_version = excluded.p5
+from (select v.p1 as p1,
+    v.p2::bigint as p2,
+    v.p3::bigint as p3,
+    v.p4 as p4,
+    v.p5 as p5
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as v (p1, p2, p3, p4, p5)) as excluded
+where t.order_id = excluded.p1 and t.line = excluded.p2
+  and (excluded.p3 is distinct from t.qty
+   or excluded.p4 is distinct from t.row_version
+   or excluded.p5 is distinct from t.seen_version);
 
 -- Insert rows:
 -- The same parameters.
 insert into line as t (order_id, line, qty, row_version, seen_version)
-select v.order_id,
-    v.line::bigint,
-    v.qty::bigint,
-    v.row_version,
-    v.seen_version
-from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as v (order_id, line, qty, row_version, seen_version)
+select v.p1,
+    v.p2::bigint,
+    v.p3::bigint,
+    v.p4,
+    v.p5
+from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as v (p1, p2, p3, p4, p5)
 on conflict (order_id, line) do nothing;
 
 -- Remember deletes of rows that are not there,
 insert into hookfold_tombstones (table_name, "key", delete_version, deleted_at, stored_at)
-select $1, v."key", v.delete_version, v.deleted_at::timestamp with time zone, clock_timestamp() from unnest($2::text[], $3::text[], $4::text[]) as v ("key", delete_version, deleted_at)
+select $1, v.p2, v.p3, v.p4::timestamp with time zone, clock_timestamp() from unnest($2::text[], $3::text[], $4::text[]) as v (p2, p3, p4)
 on conflict (table_name, "key") do update set delete_version = excluded.delete_version, deleted_at = excluded.deleted_at, stored_at = excluded.stored_at;
 
 -- and forget those that a row remembers:
-delete from hookfold_tombstones as t using unnest($2::text[]) as v ("key") where t.table_name = $1 and t."key" = v."key";
+delete from hookfold_tombstones as t using unnest($2::text[]) as v (p2) where t.table_name = $1 and t."key" = v.p2;
 
 -- Remember complete lists:
 insert into hookfold_sets (table_name, group_key, version, at)
-select $1, v.group_key, v.version, v.at::timestamp with time zone from unnest($2::text[], $3::text[], $4::text[]) as v (group_key, version, at)
+select $1, v.p2, v.p3, v.p4::timestamp with time zone from unnest($2::text[], $3::text[], $4::text[]) as v (p2, p3, p4)
 on conflict (table_name, group_key) do update set version = excluded.version, at = excluded.at;
 
 ==== sqlite
@@ -186,14 +186,14 @@ delete from line as t where t.order_id = ?1 and t.line = ?2;
 --   ?4 row_version: version of scope row, NULL if it is not set
 --   ?5 seen_version: the greatest version of the row's writes
 update line as t
-set qty = excluded.qty,
-    row_version = excluded.row_version,
-    seen_version = excluded.seen_version
-from (select ?1 as order_id, ?2 as line, ?3 as qty, ?4 as row_version, ?5 as seen_version) as excluded
-where t.order_id = excluded.order_id and t.line = excluded.line
-  and (excluded.qty is not t.qty
-   or excluded.row_version collate binary is not t.row_version
-   or excluded.seen_version collate binary is not t.seen_version);
+set qty = excluded.p3,
+    row_version = excluded.p4,
+    seen_version = excluded.p5
+from (select ?1 as p1, ?2 as p2, ?3 as p3, ?4 as p4, ?5 as p5) as excluded
+where t.order_id = excluded.p1 and t.line = excluded.p2
+  and (excluded.p3 is not t.qty
+   or excluded.p4 collate binary is not t.row_version
+   or excluded.p5 collate binary is not t.seen_version);
 
 -- Insert rows:
 -- The same parameters.

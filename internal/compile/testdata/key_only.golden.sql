@@ -1,7 +1,7 @@
 ==== postgres
 
 -- Table user for postgres. Versions are text and compared as bytes; NULL is older than all.
--- Each statement is for a batch: a parameter is an array with one element per row. No key may come twice in a batch.
+-- Each statement is for a batch: a parameter is an array with one element per row; v.p1 is an element of $1. No key may come twice in a batch.
 
 -- What has to be there:
 create table "user" (
@@ -12,8 +12,8 @@ create table "user" (
 -- Join rows into the table:
 --   $1 id: key, uuid
 insert into "user" as t (id)
-select v.id::uuid
-from unnest($1::text[]) as v (id)
+select v.p1::uuid
+from unnest($1::text[]) as v (p1)
 on conflict (id) do nothing;
 
 ==== sqlite

@@ -1,7 +1,7 @@
 ==== postgres
 
 -- Table customer for postgres. Versions are text and compared as bytes; NULL is older than all.
--- Each statement is for a batch: a parameter is an array with one element per row. No key may come twice in a batch.
+-- Each statement is for a batch: a parameter is an array with one element per row; v.p1 is an element of $1. No key may come twice in a batch.
 
 -- What has to be there:
 create table customer (
@@ -39,13 +39,13 @@ select pg_advisory_xact_lock($1::int4, b) from unnest($2::int4[]) as b;
 -- Read and lock rows:
 --   $1 id: key, text
 select v.hookfold_n, t.id, t.email, t."plan", t.row_version, t.plan__first, t.seen_version, t.delete_version, case when isfinite(t.deleted_at) then to_char(t.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') else t.deleted_at::text end, case when isfinite(t.changed_at) then to_char(t.changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') else t.changed_at::text end
-from unnest($1::text[]) with ordinality as v (id, hookfold_n)
-join customer as t on t.id = v.id
+from unnest($1::text[]) with ordinality as v (p1, hookfold_n)
+join customer as t on t.id = v.p1
 order by v.hookfold_n
 for no key update of t;
 
 -- Read deletes of rows that are not there:
-select t."key", t.delete_version, case when isfinite(t.deleted_at) then to_char(t.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') else t.deleted_at::text end from unnest($2::text[]) as v ("key") join hookfold_tombstones as t on t.table_name = $1 and t."key" = v."key";
+select t."key", t.delete_version, case when isfinite(t.deleted_at) then to_char(t.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') else t.deleted_at::text end from unnest($2::text[]) as v (p2) join hookfold_tombstones as t on t.table_name = $1 and t."key" = v.p2;
 
 -- Read up to which version deletes were forgotten:
 select t.purged_upto from hookfold_meta as t where t.table_name = $1;
@@ -53,8 +53,8 @@ select t.purged_upto from hookfold_meta as t where t.table_name = $1;
 -- Remove rows:
 -- The same parameters.
 delete from customer as t
-using unnest($1::text[]) as v (id)
-where t.id = v.id;
+using unnest($1::text[]) as v (p1)
+where t.id = v.p1;
 
 -- Change rows:
 --   $1 id: key, text
@@ -66,56 +66,56 @@ where t.id = v.id;
 --   $7 delete_version: the version of its delete, NULL if there is none
 --   $8 deleted_at: the time of its delete, NULL unless it is deleted
 update customer as t
-set email = excluded.email,
-    "plan" = excluded."plan",
-    row_version = excluded.row_version,
-    plan__first = excluded.plan__first,
-    seen_version = excluded.seen_version,
-    delete_version = excluded.delete_version,
-    deleted_at = excluded.deleted_at,
-    changed_at = case when excluded.email is distinct from t.email
-      or excluded."plan" is distinct from t."plan"
-      or excluded.deleted_at is distinct from t.deleted_at then clock_timestamp() else t.changed_at end
-from (select v.id as id,
-    v.email as email,
-    v."plan" as "plan",
-    v.row_version as row_version,
-    v.plan__first as plan__first,
-    v.seen_version as seen_version,
-    v.delete_version as delete_version,
-    v.deleted_at::timestamp with time zone as deleted_at
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[]) as v (id, email, "plan", row_version, plan__first, seen_version, delete_version, deleted_at)) as excluded
-where t.id = excluded.id
-  and (excluded.email is distinct from t.email
-   or excluded."plan" is distinct from t."plan"
-   or excluded.row_version is distinct from t.row_version
-   or excluded.plan__first is distinct from t.plan__first
-   or excluded.seen_version is distinct from t.seen_version
-   or excluded.delete_version is distinct from t.delete_version
-   or excluded.deleted_at is distinct from t.deleted_at);
+set email = excluded.p2,
+    "plan" = excluded.p3,
+    row_version = excluded.p4,
+    plan__first = excluded.p5,
+    seen_version = excluded.p6,
+    delete_version = excluded.p7,
+    deleted_at = excluded.p8,
+    changed_at = case when excluded.p2 is distinct from t.email
+      or excluded.p3 is distinct from t."plan"
+      or excluded.p8 is distinct from t.deleted_at then clock_timestamp() else t.changed_at end
+from (select v.p1 as p1,
+    v.p2 as p2,
+    v.p3 as p3,
+    v.p4 as p4,
+    v.p5 as p5,
+    v.p6 as p6,
+    v.p7 as p7,
+    v.p8::timestamp with time zone as p8
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[]) as v (p1, p2, p3, p4, p5, p6, p7, p8)) as excluded
+where t.id = excluded.p1
+  and (excluded.p2 is distinct from t.email
+   or excluded.p3 is distinct from t."plan"
+   or excluded.p4 is distinct from t.row_version
+   or excluded.p5 is distinct from t.plan__first
+   or excluded.p6 is distinct from t.seen_version
+   or excluded.p7 is distinct from t.delete_version
+   or excluded.p8 is distinct from t.deleted_at);
 
 -- Insert rows:
 -- The same parameters.
 insert into customer as t (id, email, "plan", row_version, plan__first, seen_version, delete_version, deleted_at, changed_at)
-select v.id,
-    v.email,
-    v."plan",
-    v.row_version,
-    v.plan__first,
-    v.seen_version,
-    v.delete_version,
-    v.deleted_at::timestamp with time zone,
+select v.p1,
+    v.p2,
+    v.p3,
+    v.p4,
+    v.p5,
+    v.p6,
+    v.p7,
+    v.p8::timestamp with time zone,
     clock_timestamp()
-from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[]) as v (id, email, "plan", row_version, plan__first, seen_version, delete_version, deleted_at)
+from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[]) as v (p1, p2, p3, p4, p5, p6, p7, p8)
 on conflict (id) do nothing;
 
 -- Remember deletes of rows that are not there,
 insert into hookfold_tombstones (table_name, "key", delete_version, deleted_at, stored_at)
-select $1, v."key", v.delete_version, v.deleted_at::timestamp with time zone, clock_timestamp() from unnest($2::text[], $3::text[], $4::text[]) as v ("key", delete_version, deleted_at)
+select $1, v.p2, v.p3, v.p4::timestamp with time zone, clock_timestamp() from unnest($2::text[], $3::text[], $4::text[]) as v (p2, p3, p4)
 on conflict (table_name, "key") do update set delete_version = excluded.delete_version, deleted_at = excluded.deleted_at, stored_at = excluded.stored_at;
 
 -- and forget those that a row remembers:
-delete from hookfold_tombstones as t using unnest($2::text[]) as v ("key") where t.table_name = $1 and t."key" = v."key";
+delete from hookfold_tombstones as t using unnest($2::text[]) as v (p2) where t.table_name = $1 and t."key" = v.p2;
 
 ==== sqlite
 
@@ -179,25 +179,25 @@ delete from customer as t where t.id = ?1;
 --   ?7 delete_version: the version of its delete, NULL if there is none
 --   ?8 deleted_at: the time of its delete, NULL unless it is deleted
 update customer as t
-set email = excluded.email,
-    "plan" = excluded."plan",
-    row_version = excluded.row_version,
-    plan__first = excluded.plan__first,
-    seen_version = excluded.seen_version,
-    delete_version = excluded.delete_version,
-    deleted_at = excluded.deleted_at,
-    changed_at = case when excluded.email collate binary is not t.email
-      or excluded."plan" collate binary is not t."plan"
-      or excluded.deleted_at collate binary is not t.deleted_at then strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z' else t.changed_at end
-from (select ?1 as id, ?2 as email, ?3 as "plan", ?4 as row_version, ?5 as plan__first, ?6 as seen_version, ?7 as delete_version, ?8 as deleted_at) as excluded
-where t.id = excluded.id
-  and (excluded.email collate binary is not t.email
-   or excluded."plan" collate binary is not t."plan"
-   or excluded.row_version collate binary is not t.row_version
-   or excluded.plan__first collate binary is not t.plan__first
-   or excluded.seen_version collate binary is not t.seen_version
-   or excluded.delete_version collate binary is not t.delete_version
-   or excluded.deleted_at collate binary is not t.deleted_at);
+set email = excluded.p2,
+    "plan" = excluded.p3,
+    row_version = excluded.p4,
+    plan__first = excluded.p5,
+    seen_version = excluded.p6,
+    delete_version = excluded.p7,
+    deleted_at = excluded.p8,
+    changed_at = case when excluded.p2 collate binary is not t.email
+      or excluded.p3 collate binary is not t."plan"
+      or excluded.p8 collate binary is not t.deleted_at then strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z' else t.changed_at end
+from (select ?1 as p1, ?2 as p2, ?3 as p3, ?4 as p4, ?5 as p5, ?6 as p6, ?7 as p7, ?8 as p8) as excluded
+where t.id = excluded.p1
+  and (excluded.p2 collate binary is not t.email
+   or excluded.p3 collate binary is not t."plan"
+   or excluded.p4 collate binary is not t.row_version
+   or excluded.p5 collate binary is not t.plan__first
+   or excluded.p6 collate binary is not t.seen_version
+   or excluded.p7 collate binary is not t.delete_version
+   or excluded.p8 collate binary is not t.deleted_at);
 
 -- Insert rows:
 -- The same parameters.

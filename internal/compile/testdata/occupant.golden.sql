@@ -1,7 +1,7 @@
 ==== postgres
 
 -- Table booking for postgres. Versions are text and compared as bytes; NULL is older than all.
--- Each statement is for a batch: a parameter is an array with one element per row. No key may come twice in a batch.
+-- Each statement is for a batch: a parameter is an array with one element per row; v.p1 is an element of $1. No key may come twice in a batch.
 
 -- What has to be there:
 create table booking (
@@ -40,15 +40,15 @@ create table booking_occupants (
 --   $7 no_show_version: version of scope no_show, NULL if it is not set
 --   $8 occupant_since: since when the occupant holds the row, NULL if unknown
 insert into booking_occupants as t (ref, occupant_id, status, invitee, no_show, row_version, no_show_version, occupant_since)
-select v.ref,
-    v.occupant_id,
-    v.status,
-    v.invitee,
-    v.no_show::boolean,
-    v.row_version,
-    v.no_show_version,
-    v.occupant_since
-from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[]) as v (ref, occupant_id, status, invitee, no_show, row_version, no_show_version, occupant_since)
+select v.p1,
+    v.p2,
+    v.p3,
+    v.p4,
+    v.p5::boolean,
+    v.p6,
+    v.p7,
+    v.p8
+from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[]) as v (p1, p2, p3, p4, p5, p6, p7, p8)
 on conflict (ref, occupant_id) do update set
     status = case when excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.status else t.status end,
     invitee = case when excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.invitee else t.invitee end,
@@ -67,10 +67,10 @@ where (excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "
 --   $4 key_version: version of scope key, NULL if it is not set
 insert into booking as t (ref, status, invitee, no_show, row_version, no_show_version, occupant_since, occupant_id, channel, key_version, changed_at)
 select p.ref, p.status, p.invitee, p.no_show, p.row_version, p.no_show_version, p.occupant_since, p.occupant_id, p.channel, p.key_version, clock_timestamp()
-from (select distinct on (v.ref) v.hookfold_n, v.ref as ref, o.status as status, o.invitee as invitee, o.no_show as no_show, o.row_version as row_version, o.no_show_version as no_show_version, o.occupant_since as occupant_since, o.occupant_id as occupant_id, v.channel as channel, v.key_version as key_version
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[]) with ordinality as v (ref, occupant_id, channel, key_version, hookfold_n)
-    join booking_occupants as o on o.ref = v.ref and o.occupant_id = v.occupant_id
-    order by v.ref, coalesce(o.occupant_since, '') collate "C" desc, o.occupant_id collate "C" desc) as p
+from (select distinct on (v.p1) v.hookfold_n, v.p1 as ref, o.status as status, o.invitee as invitee, o.no_show as no_show, o.row_version as row_version, o.no_show_version as no_show_version, o.occupant_since as occupant_since, o.occupant_id as occupant_id, v.p3 as channel, v.p4 as key_version
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[]) with ordinality as v (p1, p2, p3, p4, hookfold_n)
+    join booking_occupants as o on o.ref = v.p1 and o.occupant_id = v.p2
+    order by v.p1, coalesce(o.occupant_since, '') collate "C" desc, o.occupant_id collate "C" desc) as p
 where true
 order by p.hookfold_n
 on conflict (ref) do update set status = excluded.status,
@@ -96,10 +96,10 @@ set status = excluded.status,
     occupant_since = excluded.occupant_since,
     occupant_id = excluded.occupant_id,
     changed_at = case when excluded.status is distinct from t.status or excluded.invitee is distinct from t.invitee or excluded.no_show is distinct from t.no_show then clock_timestamp() else t.changed_at end
-from (select distinct on (v.ref) v.hookfold_n, v.ref as ref, o.status as status, o.invitee as invitee, o.no_show as no_show, o.row_version as row_version, o.no_show_version as no_show_version, o.occupant_since as occupant_since, o.occupant_id as occupant_id
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[]) with ordinality as v (ref, occupant_id, channel, key_version, hookfold_n)
-    join booking_occupants as o on o.ref = v.ref and o.occupant_id = v.occupant_id
-    order by v.ref, coalesce(o.occupant_since, '') collate "C" desc, o.occupant_id collate "C" desc) as excluded
+from (select distinct on (v.p1) v.hookfold_n, v.p1 as ref, o.status as status, o.invitee as invitee, o.no_show as no_show, o.row_version as row_version, o.no_show_version as no_show_version, o.occupant_since as occupant_since, o.occupant_id as occupant_id
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[]) with ordinality as v (p1, p2, p3, p4, hookfold_n)
+    join booking_occupants as o on o.ref = v.p1 and o.occupant_id = v.p2
+    order by v.p1, coalesce(o.occupant_since, '') collate "C" desc, o.occupant_id collate "C" desc) as excluded
 where t.ref = excluded.ref
   and (coalesce(excluded.occupant_since, '') collate "C", coalesce(excluded.occupant_id, '') collate "C", coalesce(excluded.row_version, '') collate "C")
     >= (coalesce(t.occupant_since, '') collate "C", coalesce(t.occupant_id, '') collate "C", coalesce(t.row_version, '') collate "C")
@@ -110,10 +110,10 @@ where t.ref = excluded.ref
 --   $2 channel: text, latest, set if key_version is not NULL
 --   $3 key_version: version of scope key, NULL if it is not set
 insert into booking as t (ref, channel, key_version)
-select v.ref,
-    v.channel,
-    v.key_version
-from unnest($1::text[], $2::text[], $3::text[]) as v (ref, channel, key_version)
+select v.p1,
+    v.p2,
+    v.p3
+from unnest($1::text[], $2::text[], $3::text[]) as v (p1, p2, p3)
 on conflict (ref) do update set
     channel = case when excluded.key_version collate "C" >= coalesce(t.key_version, '') collate "C" then excluded.channel else t.channel end,
     key_version = case when excluded.key_version collate "C" >= coalesce(t.key_version, '') collate "C" then excluded.key_version else t.key_version end
@@ -122,14 +122,14 @@ where (excluded.key_version collate "C" >= coalesce(t.key_version, '') collate "
 -- Join into rows that are there, and insert none:
 -- The same parameters.
 update booking as t
-set channel = case when excluded.key_version collate "C" >= coalesce(t.key_version, '') collate "C" then excluded.channel else t.channel end,
-    key_version = case when excluded.key_version collate "C" >= coalesce(t.key_version, '') collate "C" then excluded.key_version else t.key_version end
-from (select v.ref as ref,
-    v.channel as channel,
-    v.key_version as key_version
-    from unnest($1::text[], $2::text[], $3::text[]) as v (ref, channel, key_version)) as excluded
-where t.ref = excluded.ref
-  and ((excluded.key_version collate "C" >= coalesce(t.key_version, '') collate "C" and (excluded.channel is distinct from t.channel or excluded.key_version is distinct from t.key_version)));
+set channel = case when excluded.p3 collate "C" >= coalesce(t.key_version, '') collate "C" then excluded.p2 else t.channel end,
+    key_version = case when excluded.p3 collate "C" >= coalesce(t.key_version, '') collate "C" then excluded.p3 else t.key_version end
+from (select v.p1 as p1,
+    v.p2 as p2,
+    v.p3 as p3
+    from unnest($1::text[], $2::text[], $3::text[]) as v (p1, p2, p3)) as excluded
+where t.ref = excluded.p1
+  and ((excluded.p3 collate "C" >= coalesce(t.key_version, '') collate "C" and (excluded.p2 is distinct from t.channel or excluded.p3 is distinct from t.key_version)));
 
 ==== sqlite
 
@@ -250,9 +250,9 @@ where (excluded.key_version collate binary >= coalesce(t.key_version, '') collat
 -- Join into rows that are there, and insert none:
 -- The same parameters.
 update booking as t
-set channel = case when excluded.key_version collate binary >= coalesce(t.key_version, '') collate binary then excluded.channel else t.channel end,
-    key_version = case when excluded.key_version collate binary >= coalesce(t.key_version, '') collate binary then excluded.key_version else t.key_version end
-from (select ?1 as ref, ?2 as channel, ?3 as key_version) as excluded
-where t.ref = excluded.ref
-  and ((excluded.key_version collate binary >= coalesce(t.key_version, '') collate binary and (excluded.channel collate binary is not t.channel or excluded.key_version collate binary is not t.key_version)));
+set channel = case when excluded.p3 collate binary >= coalesce(t.key_version, '') collate binary then excluded.p2 else t.channel end,
+    key_version = case when excluded.p3 collate binary >= coalesce(t.key_version, '') collate binary then excluded.p3 else t.key_version end
+from (select ?1 as p1, ?2 as p2, ?3 as p3) as excluded
+where t.ref = excluded.p1
+  and ((excluded.p3 collate binary >= coalesce(t.key_version, '') collate binary and (excluded.p2 collate binary is not t.channel or excluded.p3 collate binary is not t.key_version)));
 

@@ -30,7 +30,7 @@ alter table booking enable row level security;
 
 alter table booking_occupants enable row level security;
 
-create or replace function public.hookfold_rows_booking_3d3e3dd99ce7(hookfold_group json) returns json
+create or replace function public.hookfold_rows_booking_11cb7fa00192(hookfold_group json) returns json
 language plpgsql volatile security invoker
 set search_path = public, extensions, pg_temp
 as $hookfold$
@@ -47,8 +47,8 @@ begin
     if hookfold_rows is not null then
         hookfold_places := array(select l.place from (
             select v.hookfold_n, array[]::bool[]
-            from rows from (json_to_recordset(hookfold_rows) as (ref text)) with ordinality as v (ref, hookfold_n)
-            join booking as t on t.ref = v.ref
+            from rows from (json_to_recordset(hookfold_rows) as (ref text)) with ordinality as v (p1, hookfold_n)
+            join booking as t on t.ref = v.p1
             order by v.hookfold_n
             for no key update of t
         ) as l (place, empty));
@@ -62,14 +62,14 @@ begin
     hookfold_rows := hookfold_group -> 'parts';
     if hookfold_rows is not null then
         insert into booking_occupants as t (ref, occupant_id, status, no_show, row_version, no_show_version, occupant_since)
-        select v.ref,
-            v.occupant_id,
-            v.status,
-            v.no_show::boolean,
-            v.row_version,
-            v.no_show_version,
-            v.occupant_since
-        from json_to_recordset(hookfold_rows) as v (ref text, occupant_id text, status text, no_show text, row_version text, no_show_version text, occupant_since text)
+        select v.p1,
+            v.p2,
+            v.p3,
+            v.p4::boolean,
+            v.p5,
+            v.p6,
+            v.p7
+        from rows from (json_to_recordset(hookfold_rows) as (ref text, occupant_id text, status text, no_show text, row_version text, no_show_version text, occupant_since text)) as v (p1, p2, p3, p4, p5, p6, p7)
         on conflict (ref, occupant_id) do update set
             status = case when excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.status else t.status end,
             row_version = case when excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.row_version else t.row_version end,
@@ -85,14 +85,14 @@ begin
     hookfold_rows := hookfold_out -> 'there_visits';
     if hookfold_rows is not null then
         insert into booking_occupants as t (ref, occupant_id, status, no_show, row_version, no_show_version, occupant_since)
-        select v.ref,
-            v.occupant_id,
-            v.status,
-            v.no_show::boolean,
-            v.row_version,
-            v.no_show_version,
-            v.occupant_since
-        from json_to_recordset(hookfold_rows) as v (ref text, occupant_id text, status text, no_show text, row_version text, no_show_version text, occupant_since text)
+        select v.p1,
+            v.p2,
+            v.p3,
+            v.p4::boolean,
+            v.p5,
+            v.p6,
+            v.p7
+        from rows from (json_to_recordset(hookfold_rows) as (ref text, occupant_id text, status text, no_show text, row_version text, no_show_version text, occupant_since text)) as v (p1, p2, p3, p4, p5, p6, p7)
         on conflict (ref, occupant_id) do update set
             status = case when excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.status else t.status end,
             row_version = case when excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.row_version else t.row_version end,
@@ -110,10 +110,10 @@ begin
     if hookfold_rows is not null then
         insert into booking as t (ref, status, no_show, row_version, no_show_version, occupant_since, occupant_id, channel, key_version, changed_at)
         select p.ref, p.status, p.no_show, p.row_version, p.no_show_version, p.occupant_since, p.occupant_id, p.channel, p.key_version, clock_timestamp()
-        from (select distinct on (v.ref) v.hookfold_n, v.ref as ref, o.status as status, o.no_show as no_show, o.row_version as row_version, o.no_show_version as no_show_version, o.occupant_since as occupant_since, o.occupant_id as occupant_id, v.channel as channel, v.key_version as key_version
-            from rows from (json_to_recordset(hookfold_rows) as (ref text, occupant_id text, channel text, key_version text)) with ordinality as v (ref, occupant_id, channel, key_version, hookfold_n)
-            join booking_occupants as o on o.ref = v.ref and o.occupant_id = v.occupant_id
-            order by v.ref, coalesce(o.occupant_since, '') collate "C" desc, o.occupant_id collate "C" desc) as p
+        from (select distinct on (v.p1) v.hookfold_n, v.p1 as ref, o.status as status, o.no_show as no_show, o.row_version as row_version, o.no_show_version as no_show_version, o.occupant_since as occupant_since, o.occupant_id as occupant_id, v.p3 as channel, v.p4 as key_version
+            from rows from (json_to_recordset(hookfold_rows) as (ref text, occupant_id text, channel text, key_version text)) with ordinality as v (p1, p2, p3, p4, hookfold_n)
+            join booking_occupants as o on o.ref = v.p1 and o.occupant_id = v.p2
+            order by v.p1, coalesce(o.occupant_since, '') collate "C" desc, o.occupant_id collate "C" desc) as p
         where true
         order by p.hookfold_n
         on conflict (ref) do update set status = excluded.status,
@@ -137,10 +137,10 @@ begin
             occupant_since = excluded.occupant_since,
             occupant_id = excluded.occupant_id,
             changed_at = case when excluded.status is distinct from t.status or excluded.no_show is distinct from t.no_show then clock_timestamp() else t.changed_at end
-        from (select distinct on (v.ref) v.hookfold_n, v.ref as ref, o.status as status, o.no_show as no_show, o.row_version as row_version, o.no_show_version as no_show_version, o.occupant_since as occupant_since, o.occupant_id as occupant_id
-            from rows from (json_to_recordset(hookfold_rows) as (ref text, occupant_id text, channel text, key_version text)) with ordinality as v (ref, occupant_id, channel, key_version, hookfold_n)
-            join booking_occupants as o on o.ref = v.ref and o.occupant_id = v.occupant_id
-            order by v.ref, coalesce(o.occupant_since, '') collate "C" desc, o.occupant_id collate "C" desc) as excluded
+        from (select distinct on (v.p1) v.hookfold_n, v.p1 as ref, o.status as status, o.no_show as no_show, o.row_version as row_version, o.no_show_version as no_show_version, o.occupant_since as occupant_since, o.occupant_id as occupant_id
+            from rows from (json_to_recordset(hookfold_rows) as (ref text, occupant_id text, channel text, key_version text)) with ordinality as v (p1, p2, p3, p4, hookfold_n)
+            join booking_occupants as o on o.ref = v.p1 and o.occupant_id = v.p2
+            order by v.p1, coalesce(o.occupant_since, '') collate "C" desc, o.occupant_id collate "C" desc) as excluded
         where t.ref = excluded.ref
           and (coalesce(excluded.occupant_since, '') collate "C", coalesce(excluded.occupant_id, '') collate "C", coalesce(excluded.row_version, '') collate "C")
             >= (coalesce(t.occupant_since, '') collate "C", coalesce(t.occupant_id, '') collate "C", coalesce(t.row_version, '') collate "C")
@@ -150,10 +150,10 @@ begin
     hookfold_rows := hookfold_group -> 'upsert';
     if hookfold_rows is not null then
         insert into booking as t (ref, channel, key_version)
-        select v.ref,
-            v.channel,
-            v.key_version
-        from json_to_recordset(hookfold_rows) as v (ref text, channel text, key_version text)
+        select v.p1,
+            v.p2,
+            v.p3
+        from rows from (json_to_recordset(hookfold_rows) as (ref text, channel text, key_version text)) as v (p1, p2, p3)
         on conflict (ref) do update set
             channel = case when excluded.key_version collate "C" >= coalesce(t.key_version, '') collate "C" then excluded.channel else t.channel end,
             key_version = case when excluded.key_version collate "C" >= coalesce(t.key_version, '') collate "C" then excluded.key_version else t.key_version end
@@ -165,10 +165,10 @@ begin
     hookfold_rows := hookfold_group -> 'stubs';
     if hookfold_rows is not null then
         insert into booking as t (ref, channel, key_version)
-        select v.ref,
-            v.channel,
-            v.key_version
-        from json_to_recordset(hookfold_rows) as v (ref text, channel text, key_version text)
+        select v.p1,
+            v.p2,
+            v.p3
+        from rows from (json_to_recordset(hookfold_rows) as (ref text, channel text, key_version text)) as v (p1, p2, p3)
         on conflict (ref) do nothing;
         get diagnostics hookfold_count = row_count;
         hookfold_written := hookfold_written + hookfold_count;
@@ -178,8 +178,8 @@ begin
     if hookfold_rows is not null then
         hookfold_places := array(select l.place from (
             select v.hookfold_n, array[]::bool[]
-            from rows from (json_to_recordset(hookfold_rows) as (ref text)) with ordinality as v (ref, hookfold_n)
-            join booking as t on t.ref = v.ref
+            from rows from (json_to_recordset(hookfold_rows) as (ref text)) with ordinality as v (p1, hookfold_n)
+            join booking as t on t.ref = v.p1
             order by v.hookfold_n
             for no key update of t
         ) as l (place, empty));
@@ -188,14 +188,14 @@ begin
         hookfold_rows := (select coalesce(json_agg(e.item order by e.place), '[]') from json_array_elements(hookfold_rows) with ordinality as e (item, place)
             where e.place = any (hookfold_places));
         update booking as t
-        set channel = case when excluded.key_version collate "C" >= coalesce(t.key_version, '') collate "C" then excluded.channel else t.channel end,
-            key_version = case when excluded.key_version collate "C" >= coalesce(t.key_version, '') collate "C" then excluded.key_version else t.key_version end
-        from (select v.ref as ref,
-            v.channel as channel,
-            v.key_version as key_version
-            from json_to_recordset(hookfold_rows) as v (ref text, channel text, key_version text)) as excluded
-        where t.ref = excluded.ref
-          and ((excluded.key_version collate "C" >= coalesce(t.key_version, '') collate "C" and (excluded.channel is distinct from t.channel or excluded.key_version is distinct from t.key_version)));
+        set channel = case when excluded.p3 collate "C" >= coalesce(t.key_version, '') collate "C" then excluded.p2 else t.channel end,
+            key_version = case when excluded.p3 collate "C" >= coalesce(t.key_version, '') collate "C" then excluded.p3 else t.key_version end
+        from (select v.p1 as p1,
+            v.p2 as p2,
+            v.p3 as p3
+            from rows from (json_to_recordset(hookfold_rows) as (ref text, channel text, key_version text)) as v (p1, p2, p3)) as excluded
+        where t.ref = excluded.p1
+          and ((excluded.p3 collate "C" >= coalesce(t.key_version, '') collate "C" and (excluded.p2 is distinct from t.channel or excluded.p3 is distinct from t.key_version)));
         get diagnostics hookfold_count = row_count;
         hookfold_written := hookfold_written + hookfold_count;
     end if;
@@ -203,13 +203,13 @@ begin
 end
 $hookfold$;
 
-revoke all on function public.hookfold_rows_booking_3d3e3dd99ce7(json) from public;
+revoke all on function public.hookfold_rows_booking_11cb7fa00192(json) from public;
 
-do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop execute format('revoke all on function public.hookfold_rows_booking_3d3e3dd99ce7(json) from %I', r); end loop; end $hookfold$;
+do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop execute format('revoke all on function public.hookfold_rows_booking_11cb7fa00192(json) from %I', r); end loop; end $hookfold$;
 
-grant execute on function public.hookfold_rows_booking_3d3e3dd99ce7(json) to service_role;
+grant execute on function public.hookfold_rows_booking_11cb7fa00192(json) to service_role;
 
-create or replace function public.hookfold_inspect_8c0e8c98b5b3(hookfold_tables text[]) returns json
+create or replace function public.hookfold_inspect_bc2fc937db84(hookfold_tables text[]) returns json
 language sql stable security invoker
 set search_path = public, extensions, pg_temp
 as $hookfold$
@@ -242,10 +242,10 @@ select
     pg_catalog.format_type(a.atttypid, a.atttypmod),
     pg_catalog.format_type(base.typ, base.mod),
     t.typname::text,
-    case when t.typname in ('varchar', 'bpchar') and base.mod > 4 then base.mod - 4 else 0 end,
+    case when coalesce(e.typname, t.typname) in ('varchar', 'bpchar') and base.mod > 4 then base.mod - 4 else 0 end,
     case when t.typname = 'numeric' and base.mod > 4 then ((base.mod - 4) >> 16) & 65535 else 0 end,
     case when t.typname = 'numeric' and base.mod > 4 then (base.mod - 4) & 2047 else 0 end,
-    array(select e.enumlabel::text from pg_catalog.pg_enum e where e.enumtypid = base.typ order by e.enumsortorder),
+    array(select x.enumlabel::text from pg_catalog.pg_enum x where x.enumtypid = coalesce(e.oid, base.typ) order by x.enumsortorder),
     a.attnotnull or domain.refuses,
     case
         when a.attidentity = 'd' then 'nextval(' || pg_catalog.quote_literal(pg_catalog.pg_get_serial_sequence(r.oid::regclass::text, a.attname)) || '::regclass)'
@@ -253,11 +253,12 @@ select
         else coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid), domain.dflt, '')
     end,
     a.attgenerated <> '' or a.attidentity = 'a',
-    case when t.typname = 'citext' then 'citext' when l.collisdeterministic then '' else coalesce(l.collname::text, '') end
+    case when coalesce(e.typname, t.typname) = 'citext' then 'citext' when l.collisdeterministic then '' else coalesce(l.collname::text, '') end
 from pg_catalog.pg_attribute a
 join base on base.attnum = a.attnum
 join domain on domain.attnum = a.attnum
 join pg_catalog.pg_type t on t.oid = base.typ
+left join pg_catalog.pg_type e on e.oid = t.typelem and e.typarray = t.oid -- of a list's elements
 left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
 left join pg_catalog.pg_collation l on l.oid = a.attcollation
 where a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
@@ -285,11 +286,11 @@ where c.oid = pg_catalog.to_regclass(n.name)
 ) as r (oid, kind, fills)) as x))
 $hookfold$;
 
-revoke all on function public.hookfold_inspect_8c0e8c98b5b3(text[]) from public;
+revoke all on function public.hookfold_inspect_bc2fc937db84(text[]) from public;
 
-do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop execute format('revoke all on function public.hookfold_inspect_8c0e8c98b5b3(text[]) from %I', r); end loop; end $hookfold$;
+do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop execute format('revoke all on function public.hookfold_inspect_bc2fc937db84(text[]) from %I', r); end loop; end $hookfold$;
 
-grant execute on function public.hookfold_inspect_8c0e8c98b5b3(text[]) to service_role;
+grant execute on function public.hookfold_inspect_bc2fc937db84(text[]) to service_role;
 
 create or replace function public.hookfold_apply_576c62bdc62a(hookfold_batch json) returns json
 language plpgsql volatile security invoker

@@ -22,7 +22,7 @@ create table payment (
 
 alter table payment enable row level security;
 
-create or replace function public.hookfold_rows_app_user_3c14020e70e1(hookfold_group json) returns json
+create or replace function public.hookfold_rows_app_user_a7765c267586(hookfold_group json) returns json
 language plpgsql volatile security invoker
 set search_path = public, extensions, pg_temp
 as $hookfold$
@@ -38,8 +38,8 @@ begin
     hookfold_rows := hookfold_group -> 'upsert';
     if hookfold_rows is not null then
         insert into app_user as t (id)
-        select v.id::uuid
-        from json_to_recordset(hookfold_rows) as v (id text)
+        select v.p1::uuid
+        from rows from (json_to_recordset(hookfold_rows) as (id text)) as v (p1)
         on conflict (id) do nothing;
         get diagnostics hookfold_count = row_count;
         hookfold_written := hookfold_written + hookfold_count;
@@ -48,8 +48,8 @@ begin
     hookfold_rows := hookfold_group -> 'stubs';
     if hookfold_rows is not null then
         insert into app_user as t (id)
-        select v.id::uuid
-        from json_to_recordset(hookfold_rows) as v (id text)
+        select v.p1::uuid
+        from rows from (json_to_recordset(hookfold_rows) as (id text)) as v (p1)
         on conflict (id) do nothing;
         get diagnostics hookfold_count = row_count;
         hookfold_written := hookfold_written + hookfold_count;
@@ -59,8 +59,8 @@ begin
     if hookfold_rows is not null then
         hookfold_places := array(select l.place from (
             select v.hookfold_n, array[]::bool[]
-            from rows from (json_to_recordset(hookfold_rows) as (id text)) with ordinality as v (id, hookfold_n)
-            join app_user as t on t.id = v.id::uuid
+            from rows from (json_to_recordset(hookfold_rows) as (id text)) with ordinality as v (p1, hookfold_n)
+            join app_user as t on t.id = v.p1::uuid
             order by v.hookfold_n
             for no key update of t
         ) as l (place, empty));
@@ -73,13 +73,13 @@ begin
 end
 $hookfold$;
 
-revoke all on function public.hookfold_rows_app_user_3c14020e70e1(json) from public;
+revoke all on function public.hookfold_rows_app_user_a7765c267586(json) from public;
 
-do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop execute format('revoke all on function public.hookfold_rows_app_user_3c14020e70e1(json) from %I', r); end loop; end $hookfold$;
+do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop execute format('revoke all on function public.hookfold_rows_app_user_a7765c267586(json) from %I', r); end loop; end $hookfold$;
 
-grant execute on function public.hookfold_rows_app_user_3c14020e70e1(json) to service_role;
+grant execute on function public.hookfold_rows_app_user_a7765c267586(json) to service_role;
 
-create or replace function public.hookfold_rows_payment_3279a70cf91f(hookfold_group json) returns json
+create or replace function public.hookfold_rows_payment_50407fb41747(hookfold_group json) returns json
 language plpgsql volatile security invoker
 set search_path = public, extensions, pg_temp
 as $hookfold$
@@ -95,15 +95,15 @@ begin
     hookfold_rows := hookfold_group -> 'upsert';
     if hookfold_rows is not null then
         insert into payment as t (id, user_id, amount, origin, top, tags, row_version, origin__first)
-        select v.id,
-            v.user_id::uuid,
-            v.amount::numeric,
-            v.origin,
-            v.top::numeric,
-            v.tags::text[],
-            v.row_version,
-            v.origin__first
-        from json_to_recordset(hookfold_rows) as v (id text, user_id text, amount text, origin text, top text, tags text, row_version text, origin__first text)
+        select v.p1,
+            v.p2::uuid,
+            v.p3::numeric,
+            v.p4,
+            v.p5::numeric,
+            v.p6::text[],
+            v.p7,
+            v.p8
+        from rows from (json_to_recordset(hookfold_rows) as (id text, user_id text, amount text, origin text, top text, tags text, row_version text, origin__first text)) as v (p1, p2, p3, p4, p5, p6, p7, p8)
         on conflict (id) do update set
             user_id = case when excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.user_id else t.user_id end,
             amount = case when excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.amount else t.amount end,
@@ -123,15 +123,15 @@ begin
     hookfold_rows := hookfold_group -> 'stubs';
     if hookfold_rows is not null then
         insert into payment as t (id, user_id, amount, origin, top, tags, row_version, origin__first)
-        select v.id,
-            v.user_id::uuid,
-            v.amount::numeric,
-            v.origin,
-            v.top::numeric,
-            v.tags::text[],
-            v.row_version,
-            v.origin__first
-        from json_to_recordset(hookfold_rows) as v (id text, user_id text, amount text, origin text, top text, tags text, row_version text, origin__first text)
+        select v.p1,
+            v.p2::uuid,
+            v.p3::numeric,
+            v.p4,
+            v.p5::numeric,
+            v.p6::text[],
+            v.p7,
+            v.p8
+        from rows from (json_to_recordset(hookfold_rows) as (id text, user_id text, amount text, origin text, top text, tags text, row_version text, origin__first text)) as v (p1, p2, p3, p4, p5, p6, p7, p8)
         on conflict (id) do nothing;
         get diagnostics hookfold_count = row_count;
         hookfold_written := hookfold_written + hookfold_count;
@@ -141,8 +141,8 @@ begin
     if hookfold_rows is not null then
         hookfold_places := array(select l.place from (
             select v.hookfold_n, array[]::bool[]
-            from rows from (json_to_recordset(hookfold_rows) as (id text)) with ordinality as v (id, hookfold_n)
-            join payment as t on t.id = v.id
+            from rows from (json_to_recordset(hookfold_rows) as (id text)) with ordinality as v (p1, hookfold_n)
+            join payment as t on t.id = v.p1
             order by v.hookfold_n
             for no key update of t
         ) as l (place, empty));
@@ -151,27 +151,27 @@ begin
         hookfold_rows := (select coalesce(json_agg(e.item order by e.place), '[]') from json_array_elements(hookfold_rows) with ordinality as e (item, place)
             where e.place = any (hookfold_places));
         update payment as t
-        set user_id = case when excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.user_id else t.user_id end,
-            amount = case when excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.amount else t.amount end,
-            row_version = case when excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.row_version else t.row_version end,
-            origin = case when excluded.origin__first is not null and case when t.origin__first is null then t.origin is null else excluded.origin__first collate "C" <= t.origin__first collate "C" end then excluded.origin else t.origin end,
-            origin__first = case when excluded.origin__first is not null and case when t.origin__first is null then t.origin is null else excluded.origin__first collate "C" <= t.origin__first collate "C" end then excluded.origin__first else t.origin__first end,
-            top = case when excluded.top is not null and (t.top is null or excluded.top > t.top) then excluded.top else t.top end,
-            tags = case when excluded.tags is not null then case when t.tags is null then excluded.tags else array(select distinct x collate "C" from unnest(t.tags || excluded.tags) as x where x is not null order by 1) end else t.tags end
-        from (select v.id as id,
-            v.user_id::uuid as user_id,
-            v.amount::numeric as amount,
-            v.origin as origin,
-            v.top::numeric as top,
-            v.tags::text[] as tags,
-            v.row_version as row_version,
-            v.origin__first as origin__first
-            from json_to_recordset(hookfold_rows) as v (id text, user_id text, amount text, origin text, top text, tags text, row_version text, origin__first text)) as excluded
-        where t.id = excluded.id
-          and ((excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" and (excluded.user_id is distinct from t.user_id or excluded.amount is distinct from t.amount or excluded.row_version is distinct from t.row_version))
-           or (excluded.origin__first is not null and case when t.origin__first is null then t.origin is null else excluded.origin__first collate "C" <= t.origin__first collate "C" end and (excluded.origin is distinct from t.origin or excluded.origin__first is distinct from t.origin__first))
-           or (excluded.top is not null and (t.top is null or excluded.top > t.top))
-           or (excluded.tags is not null and ((t.tags is null or array(select distinct x collate "C" from unnest(t.tags || excluded.tags) as x where x is not null order by 1) is distinct from t.tags))));
+        set user_id = case when excluded.p7 collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.p2 else t.user_id end,
+            amount = case when excluded.p7 collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.p3 else t.amount end,
+            row_version = case when excluded.p7 collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.p7 else t.row_version end,
+            origin = case when excluded.p8 is not null and case when t.origin__first is null then t.origin is null else excluded.p8 collate "C" <= t.origin__first collate "C" end then excluded.p4 else t.origin end,
+            origin__first = case when excluded.p8 is not null and case when t.origin__first is null then t.origin is null else excluded.p8 collate "C" <= t.origin__first collate "C" end then excluded.p8 else t.origin__first end,
+            top = case when excluded.p5 is not null and (t.top is null or excluded.p5 > t.top) then excluded.p5 else t.top end,
+            tags = case when excluded.p6 is not null then case when t.tags is null then excluded.p6 else array(select distinct x collate "C" from unnest(t.tags || excluded.p6) as x where x is not null order by 1) end else t.tags end
+        from (select v.p1 as p1,
+            v.p2::uuid as p2,
+            v.p3::numeric as p3,
+            v.p4 as p4,
+            v.p5::numeric as p5,
+            v.p6::text[] as p6,
+            v.p7 as p7,
+            v.p8 as p8
+            from rows from (json_to_recordset(hookfold_rows) as (id text, user_id text, amount text, origin text, top text, tags text, row_version text, origin__first text)) as v (p1, p2, p3, p4, p5, p6, p7, p8)) as excluded
+        where t.id = excluded.p1
+          and ((excluded.p7 collate "C" >= coalesce(t.row_version, '') collate "C" and (excluded.p2 is distinct from t.user_id or excluded.p3 is distinct from t.amount or excluded.p7 is distinct from t.row_version))
+           or (excluded.p8 is not null and case when t.origin__first is null then t.origin is null else excluded.p8 collate "C" <= t.origin__first collate "C" end and (excluded.p4 is distinct from t.origin or excluded.p8 is distinct from t.origin__first))
+           or (excluded.p5 is not null and (t.top is null or excluded.p5 > t.top))
+           or (excluded.p6 is not null and ((t.tags is null or array(select distinct x collate "C" from unnest(t.tags || excluded.p6) as x where x is not null order by 1) is distinct from t.tags))));
         get diagnostics hookfold_count = row_count;
         hookfold_written := hookfold_written + hookfold_count;
     end if;
@@ -179,13 +179,13 @@ begin
 end
 $hookfold$;
 
-revoke all on function public.hookfold_rows_payment_3279a70cf91f(json) from public;
+revoke all on function public.hookfold_rows_payment_50407fb41747(json) from public;
 
-do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop execute format('revoke all on function public.hookfold_rows_payment_3279a70cf91f(json) from %I', r); end loop; end $hookfold$;
+do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop execute format('revoke all on function public.hookfold_rows_payment_50407fb41747(json) from %I', r); end loop; end $hookfold$;
 
-grant execute on function public.hookfold_rows_payment_3279a70cf91f(json) to service_role;
+grant execute on function public.hookfold_rows_payment_50407fb41747(json) to service_role;
 
-create or replace function public.hookfold_inspect_8c0e8c98b5b3(hookfold_tables text[]) returns json
+create or replace function public.hookfold_inspect_bc2fc937db84(hookfold_tables text[]) returns json
 language sql stable security invoker
 set search_path = public, extensions, pg_temp
 as $hookfold$
@@ -218,10 +218,10 @@ select
     pg_catalog.format_type(a.atttypid, a.atttypmod),
     pg_catalog.format_type(base.typ, base.mod),
     t.typname::text,
-    case when t.typname in ('varchar', 'bpchar') and base.mod > 4 then base.mod - 4 else 0 end,
+    case when coalesce(e.typname, t.typname) in ('varchar', 'bpchar') and base.mod > 4 then base.mod - 4 else 0 end,
     case when t.typname = 'numeric' and base.mod > 4 then ((base.mod - 4) >> 16) & 65535 else 0 end,
     case when t.typname = 'numeric' and base.mod > 4 then (base.mod - 4) & 2047 else 0 end,
-    array(select e.enumlabel::text from pg_catalog.pg_enum e where e.enumtypid = base.typ order by e.enumsortorder),
+    array(select x.enumlabel::text from pg_catalog.pg_enum x where x.enumtypid = coalesce(e.oid, base.typ) order by x.enumsortorder),
     a.attnotnull or domain.refuses,
     case
         when a.attidentity = 'd' then 'nextval(' || pg_catalog.quote_literal(pg_catalog.pg_get_serial_sequence(r.oid::regclass::text, a.attname)) || '::regclass)'
@@ -229,11 +229,12 @@ select
         else coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid), domain.dflt, '')
     end,
     a.attgenerated <> '' or a.attidentity = 'a',
-    case when t.typname = 'citext' then 'citext' when l.collisdeterministic then '' else coalesce(l.collname::text, '') end
+    case when coalesce(e.typname, t.typname) = 'citext' then 'citext' when l.collisdeterministic then '' else coalesce(l.collname::text, '') end
 from pg_catalog.pg_attribute a
 join base on base.attnum = a.attnum
 join domain on domain.attnum = a.attnum
 join pg_catalog.pg_type t on t.oid = base.typ
+left join pg_catalog.pg_type e on e.oid = t.typelem and e.typarray = t.oid -- of a list's elements
 left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
 left join pg_catalog.pg_collation l on l.oid = a.attcollation
 where a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
@@ -261,11 +262,11 @@ where c.oid = pg_catalog.to_regclass(n.name)
 ) as r (oid, kind, fills)) as x))
 $hookfold$;
 
-revoke all on function public.hookfold_inspect_8c0e8c98b5b3(text[]) from public;
+revoke all on function public.hookfold_inspect_bc2fc937db84(text[]) from public;
 
-do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop execute format('revoke all on function public.hookfold_inspect_8c0e8c98b5b3(text[]) from %I', r); end loop; end $hookfold$;
+do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop execute format('revoke all on function public.hookfold_inspect_bc2fc937db84(text[]) from %I', r); end loop; end $hookfold$;
 
-grant execute on function public.hookfold_inspect_8c0e8c98b5b3(text[]) to service_role;
+grant execute on function public.hookfold_inspect_bc2fc937db84(text[]) to service_role;
 
 create or replace function public.hookfold_apply_576c62bdc62a(hookfold_batch json) returns json
 language plpgsql volatile security invoker

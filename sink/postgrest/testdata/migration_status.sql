@@ -12,7 +12,7 @@ create table message_status (
 
 alter table message_status enable row level security;
 
-create or replace function public.hookfold_rows_message_status_7abb0914e7af(hookfold_group json) returns json
+create or replace function public.hookfold_rows_message_status_937f3fc2fbb1(hookfold_group json) returns json
 language plpgsql volatile security invoker
 set search_path = public, extensions, pg_temp
 as $hookfold$
@@ -28,12 +28,12 @@ begin
     hookfold_rows := hookfold_group -> 'upsert';
     if hookfold_rows is not null then
         insert into message_status as t (message_id, status, sent_at, error, error_version)
-        select v.message_id,
-            v.status,
-            v.sent_at::timestamp with time zone,
-            v.error::bigint,
-            v.error_version
-        from json_to_recordset(hookfold_rows) as v (message_id text, status text, sent_at text, error text, error_version text)
+        select v.p1,
+            v.p2,
+            v.p3::timestamp with time zone,
+            v.p4::bigint,
+            v.p5
+        from rows from (json_to_recordset(hookfold_rows) as (message_id text, status text, sent_at text, error text, error_version text)) as v (p1, p2, p3, p4, p5)
         on conflict (message_id) do update set
             error = case when excluded.error_version collate "C" >= coalesce(t.error_version, '') collate "C" then excluded.error else t.error end,
             error_version = case when excluded.error_version collate "C" >= coalesce(t.error_version, '') collate "C" then excluded.error_version else t.error_version end,
@@ -49,12 +49,12 @@ begin
     hookfold_rows := hookfold_group -> 'stubs';
     if hookfold_rows is not null then
         insert into message_status as t (message_id, status, sent_at, error, error_version)
-        select v.message_id,
-            v.status,
-            v.sent_at::timestamp with time zone,
-            v.error::bigint,
-            v.error_version
-        from json_to_recordset(hookfold_rows) as v (message_id text, status text, sent_at text, error text, error_version text)
+        select v.p1,
+            v.p2,
+            v.p3::timestamp with time zone,
+            v.p4::bigint,
+            v.p5
+        from rows from (json_to_recordset(hookfold_rows) as (message_id text, status text, sent_at text, error text, error_version text)) as v (p1, p2, p3, p4, p5)
         on conflict (message_id) do nothing;
         get diagnostics hookfold_count = row_count;
         hookfold_written := hookfold_written + hookfold_count;
@@ -64,8 +64,8 @@ begin
     if hookfold_rows is not null then
         hookfold_places := array(select l.place from (
             select v.hookfold_n, array[]::bool[]
-            from rows from (json_to_recordset(hookfold_rows) as (message_id text)) with ordinality as v (message_id, hookfold_n)
-            join message_status as t on t.message_id = v.message_id
+            from rows from (json_to_recordset(hookfold_rows) as (message_id text)) with ordinality as v (p1, hookfold_n)
+            join message_status as t on t.message_id = v.p1
             order by v.hookfold_n
             for no key update of t
         ) as l (place, empty));
@@ -74,20 +74,20 @@ begin
         hookfold_rows := (select coalesce(json_agg(e.item order by e.place), '[]') from json_array_elements(hookfold_rows) with ordinality as e (item, place)
             where e.place = any (hookfold_places));
         update message_status as t
-        set error = case when excluded.error_version collate "C" >= coalesce(t.error_version, '') collate "C" then excluded.error else t.error end,
-            error_version = case when excluded.error_version collate "C" >= coalesce(t.error_version, '') collate "C" then excluded.error_version else t.error_version end,
-            status = case when excluded.status is not null and (t.status is null or case excluded.status collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.status collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end) then excluded.status else t.status end,
-            sent_at = case when excluded.sent_at is not null and (t.sent_at is null or t.sent_at > excluded.sent_at) then excluded.sent_at else t.sent_at end
-        from (select v.message_id as message_id,
-            v.status as status,
-            v.sent_at::timestamp with time zone as sent_at,
-            v.error::bigint as error,
-            v.error_version as error_version
-            from json_to_recordset(hookfold_rows) as v (message_id text, status text, sent_at text, error text, error_version text)) as excluded
-        where t.message_id = excluded.message_id
-          and ((excluded.error_version collate "C" >= coalesce(t.error_version, '') collate "C" and (excluded.error is distinct from t.error or excluded.error_version is distinct from t.error_version))
-           or (excluded.status is not null and (t.status is null or case excluded.status collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.status collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
-           or (excluded.sent_at is not null and (t.sent_at is null or t.sent_at > excluded.sent_at)));
+        set error = case when excluded.p5 collate "C" >= coalesce(t.error_version, '') collate "C" then excluded.p4 else t.error end,
+            error_version = case when excluded.p5 collate "C" >= coalesce(t.error_version, '') collate "C" then excluded.p5 else t.error_version end,
+            status = case when excluded.p2 is not null and (t.status is null or case excluded.p2 collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.status collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end) then excluded.p2 else t.status end,
+            sent_at = case when excluded.p3 is not null and (t.sent_at is null or t.sent_at > excluded.p3) then excluded.p3 else t.sent_at end
+        from (select v.p1 as p1,
+            v.p2 as p2,
+            v.p3::timestamp with time zone as p3,
+            v.p4::bigint as p4,
+            v.p5 as p5
+            from rows from (json_to_recordset(hookfold_rows) as (message_id text, status text, sent_at text, error text, error_version text)) as v (p1, p2, p3, p4, p5)) as excluded
+        where t.message_id = excluded.p1
+          and ((excluded.p5 collate "C" >= coalesce(t.error_version, '') collate "C" and (excluded.p4 is distinct from t.error or excluded.p5 is distinct from t.error_version))
+           or (excluded.p2 is not null and (t.status is null or case excluded.p2 collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.status collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
+           or (excluded.p3 is not null and (t.sent_at is null or t.sent_at > excluded.p3)));
         get diagnostics hookfold_count = row_count;
         hookfold_written := hookfold_written + hookfold_count;
     end if;
@@ -95,13 +95,13 @@ begin
 end
 $hookfold$;
 
-revoke all on function public.hookfold_rows_message_status_7abb0914e7af(json) from public;
+revoke all on function public.hookfold_rows_message_status_937f3fc2fbb1(json) from public;
 
-do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop execute format('revoke all on function public.hookfold_rows_message_status_7abb0914e7af(json) from %I', r); end loop; end $hookfold$;
+do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop execute format('revoke all on function public.hookfold_rows_message_status_937f3fc2fbb1(json) from %I', r); end loop; end $hookfold$;
 
-grant execute on function public.hookfold_rows_message_status_7abb0914e7af(json) to service_role;
+grant execute on function public.hookfold_rows_message_status_937f3fc2fbb1(json) to service_role;
 
-create or replace function public.hookfold_inspect_8c0e8c98b5b3(hookfold_tables text[]) returns json
+create or replace function public.hookfold_inspect_bc2fc937db84(hookfold_tables text[]) returns json
 language sql stable security invoker
 set search_path = public, extensions, pg_temp
 as $hookfold$
@@ -134,10 +134,10 @@ select
     pg_catalog.format_type(a.atttypid, a.atttypmod),
     pg_catalog.format_type(base.typ, base.mod),
     t.typname::text,
-    case when t.typname in ('varchar', 'bpchar') and base.mod > 4 then base.mod - 4 else 0 end,
+    case when coalesce(e.typname, t.typname) in ('varchar', 'bpchar') and base.mod > 4 then base.mod - 4 else 0 end,
     case when t.typname = 'numeric' and base.mod > 4 then ((base.mod - 4) >> 16) & 65535 else 0 end,
     case when t.typname = 'numeric' and base.mod > 4 then (base.mod - 4) & 2047 else 0 end,
-    array(select e.enumlabel::text from pg_catalog.pg_enum e where e.enumtypid = base.typ order by e.enumsortorder),
+    array(select x.enumlabel::text from pg_catalog.pg_enum x where x.enumtypid = coalesce(e.oid, base.typ) order by x.enumsortorder),
     a.attnotnull or domain.refuses,
     case
         when a.attidentity = 'd' then 'nextval(' || pg_catalog.quote_literal(pg_catalog.pg_get_serial_sequence(r.oid::regclass::text, a.attname)) || '::regclass)'
@@ -145,11 +145,12 @@ select
         else coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid), domain.dflt, '')
     end,
     a.attgenerated <> '' or a.attidentity = 'a',
-    case when t.typname = 'citext' then 'citext' when l.collisdeterministic then '' else coalesce(l.collname::text, '') end
+    case when coalesce(e.typname, t.typname) = 'citext' then 'citext' when l.collisdeterministic then '' else coalesce(l.collname::text, '') end
 from pg_catalog.pg_attribute a
 join base on base.attnum = a.attnum
 join domain on domain.attnum = a.attnum
 join pg_catalog.pg_type t on t.oid = base.typ
+left join pg_catalog.pg_type e on e.oid = t.typelem and e.typarray = t.oid -- of a list's elements
 left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
 left join pg_catalog.pg_collation l on l.oid = a.attcollation
 where a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
@@ -177,11 +178,11 @@ where c.oid = pg_catalog.to_regclass(n.name)
 ) as r (oid, kind, fills)) as x))
 $hookfold$;
 
-revoke all on function public.hookfold_inspect_8c0e8c98b5b3(text[]) from public;
+revoke all on function public.hookfold_inspect_bc2fc937db84(text[]) from public;
 
-do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop execute format('revoke all on function public.hookfold_inspect_8c0e8c98b5b3(text[]) from %I', r); end loop; end $hookfold$;
+do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop execute format('revoke all on function public.hookfold_inspect_bc2fc937db84(text[]) from %I', r); end loop; end $hookfold$;
 
-grant execute on function public.hookfold_inspect_8c0e8c98b5b3(text[]) to service_role;
+grant execute on function public.hookfold_inspect_bc2fc937db84(text[]) to service_role;
 
 create or replace function public.hookfold_apply_576c62bdc62a(hookfold_batch json) returns json
 language plpgsql volatile security invoker
