@@ -17,11 +17,12 @@ const (
 	// maxWork is less than a second of work. Comparing 5,000 names of a list,
 	// lowered, takes a hundredth of it.
 	maxWork  = 500_000_000
-	maxText  = 1 << 20   // bytes of a text that is searched, split or matched
-	maxMade  = 32 << 20  // bytes of text and of lists made
-	maxList  = 100_000   // elements of a list that is made
-	maxPairs = 5_000     // elements of lists that are compared each with each
-	maxCost  = 1_000_000 // steps of loops, as CEL counts them
+	maxEvent = 20 * maxWork // of all evaluations over one event, its list's elements among them
+	maxText  = 1 << 20      // bytes of a text that is searched, split or matched
+	maxMade  = 32 << 20     // bytes of text and of lists made
+	maxList  = 100_000      // elements of a list that is made
+	maxPairs = 5_000        // elements of lists that are compared each with each
+	maxCost  = 1_000_000    // steps of loops, as CEL counts them
 
 	perCall   = 100 // a call, and a value that is compared
 	perMember = 100 // an element or member that is gone through

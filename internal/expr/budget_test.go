@@ -219,3 +219,29 @@ func TestBudgetIsPassedOnce(t *testing.T) {
 		}
 	}
 }
+
+// Many evaluations over one event, of the elements of its list, have a budget of
+// their own.
+func TestBudgetOfAnEvent(t *testing.T) {
+	p, problems := compiler(t).Compile(`event.items.exists(x, x.name == "none")`, ForMapping)
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	in := bigInput(t)
+	if _, err := p.Eval(in); err != nil || in.worked == 0 {
+		t.Fatalf("%v, %d steps", err, in.worked)
+	}
+	if in.spent = maxEvent - in.worked - 1; in.worked > maxWork/10 {
+		t.Errorf("a plain search takes %d steps", in.worked)
+	}
+	if _, err := p.Eval(in); err != nil {
+		t.Errorf("within the budget: %v", err)
+	}
+	if _, err := p.Eval(in); err == nil || !strings.Contains(err.Error(), "too long in all") {
+		t.Errorf("past the budget: %v", err)
+	}
+	in.Reset(in.Event, nil)
+	if _, err := p.Eval(in); err != nil {
+		t.Errorf("over the next event: %v", err)
+	}
+}

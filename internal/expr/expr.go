@@ -226,6 +226,9 @@ func (p *Program) Eval(in *Input) (ref.Val, error) {
 	if p.leaf != nil {
 		v = p.leaf.eval(in)
 	} else {
+		if in.spent += in.worked; in.spent > maxEvent {
+			return nil, fmt.Errorf("`%s`: what the event's expressions do takes too long in all: an expression goes through a list for each element of another. Have the sender send fewer at a time", clip(p.Text))
+		}
 		in.evaluating, in.worked, in.made = true, 0, 0
 		var err error
 		v, _, err = p.prog.Eval(in)

@@ -38,6 +38,7 @@ type Input struct {
 	// bytes that it has made.
 	evaluating   bool
 	worked, made int
+	spent        int                    // by the evaluations before, over the same event
 	lists        map[event.JSON]entered // the lists of the event that were entered
 	query        event.JSON
 }
