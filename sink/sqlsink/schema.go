@@ -52,7 +52,11 @@ func (s *sqlSink) state(ctx context.Context, t *sink.Table) (*tableState, error)
 	}
 	statements, err := compile.Compile(s.dialect(), t, live, records)
 	if err != nil {
-		return nil, operator("%w. Bring the database in line (hookfold migrate shows how); until then events wait", err)
+		var missing *compile.MissingError
+		if errors.As(err, &missing) {
+			return nil, operator("%w. Bring the database in line (hookfold migrate shows how); until then events wait", err)
+		}
+		return nil, operator("%w. Until then events wait (hookfold check --connect tells what else there is)", err)
 	}
 	if compile.Beside(t) {
 		if v, err := s.inspect(ctx, compile.VersionsTable(t.Name)); err != nil {
