@@ -202,7 +202,11 @@ func (r *Runner) unready(u unit, since, now time.Time) verdict {
 			}
 		}
 	}
-	if !v.until.After(now) {
+	switch {
+	case v.until.IsZero(): // what it needs was written meanwhile: it is due at once
+		v.until = now
+		v.reason = fmt.Sprintf("%s %s: what it waited for has just come", v.table, v.key)
+	case !v.until.After(now):
 		v.state, v.needs = journal.Dead, nil
 	}
 	return v

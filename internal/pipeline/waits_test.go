@@ -134,6 +134,22 @@ func TestAParentThatAnotherWritesIsSeenWithinASecond(t *testing.T) {
 	})
 }
 
+// The parent is written by the other loop between the question and the verdict:
+// nothing is missing any more, and nothing is too late.
+func TestAParentThatComesWhileItsChildIsJudged(t *testing.T) {
+	r := New(newRig(t).options)
+	c := &merge.Change{Table: itemTable.Table, Key: merge.NewKey("a"), Parents: []merge.Parent{{Table: userTable.Table, Key: merge.NewKey("u"), Wait: true}}}
+	r.known.watch(r.rank[userTable.Table])
+	now := time.Now()
+	if v := r.unready(unit{change: c}, now, now); v.state != journal.Waiting || !v.until.Equal(now.Add(24*time.Hour)) || len(v.needs) != 1 {
+		t.Errorf("before: %+v", v)
+	}
+	r.known.add(rowID{r.rank[userTable.Table], "u"})
+	if v := r.unready(unit{change: c}, now, now); v.state != journal.Waiting || !v.until.Equal(now) || len(v.needs) != 0 || v.reason == "" {
+		t.Errorf("after: %+v", v)
+	}
+}
+
 func TestAParentThatNeverComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
