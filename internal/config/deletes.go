@@ -129,10 +129,27 @@ func (l *loader) crossDeletes(c *Config, t *Table) {
 	switch {
 	case d == nil || l.Touches(d.Path):
 	case d.Rule == merge.DeleteRemove:
+		l.crossWaits(t)
 		l.crossRemove(c, t)
+	case d.Rule == merge.DeleteMark && t.Occupied():
+		l.crossWaits(t)
 	case d.Rule == merge.DeleteSet:
+		if t.Occupied() {
+			l.crossWaits(t)
+		}
 		for i := range d.Set {
 			l.crossShown(t, &d.Set[i])
+		}
+	}
+}
+
+// crossWaits refuses changes that depend on whether a row is there where a
+// delete takes the row away: before or after the delete they would say something
+// else.
+func (l *loader) crossWaits(t *Table) {
+	for _, m := range t.Events {
+		if m.IfMissing != merge.Insert {
+			l.report(m.Pos, m.Path+".if_missing", "whether the row is there would depend on what has come first, since a delete can take it away (on_delete, line %d). Say if_missing: insert, or keep the row: on_delete: mark or {set: {…}} on a table without occupants.", t.OnDelete.Pos.Line)
 		}
 	}
 }

@@ -26,6 +26,9 @@ func faults(t *testing.T, e Engine) {
 				mu.Lock()
 				defer mu.Unlock()
 				f := Fault(rnd.IntN(6))
+				if on && fails < 2 { // one of each at least
+					f = []Fault{BeforeCommit, AfterCommit}[fails]
+				}
 				if !on || f > AfterCommit || f == NoFault {
 					return NoFault
 				}
