@@ -44,6 +44,10 @@ format: ## Format the Go files
 e2e: ## The scenarios and examples only
 	$(GO) test -count=1 -timeout 10m ./e2e/...
 
+.PHONY: cases
+cases: ## The public cases in their full form (slow)
+	HOOKFOLD_ORDERS=720 HOOKFOLD_KILLS=200 $(GO) test -count=1 -timeout 90m ./e2e/cases
+
 .PHONY: golden
 golden: ## Rewrite expected outputs; read the difference before you commit it
 	$(GO) test ./internal/compile ./internal/config ./internal/cli ./sink/hasura ./sink/postgrest ./e2e ./e2e/cases -update

@@ -16,7 +16,7 @@ const docsHead = `# Cases
 
 Failures that people have met with webhooks and told of in public, each run as a scenario through the real program:
 requests over HTTP, the journal on disk, the pipeline, and rows in the databases named here, in every order that the case
-allows (a dozen of them by chance where there are more; HOOKFOLD_ORDERS=720 is more of them), with deliveries doubled and
+allows (24 of them by chance where there are more; make cases tries up to 720), with deliveries doubled and
 cut into batches by chance. The scenarios are in [e2e/cases](../e2e/cases); a line in
 ` + "*italics*" + ` says what is scaled down, or otherwise not literally as it was told.
 

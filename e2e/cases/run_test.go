@@ -20,7 +20,7 @@ func mostOrders() int {
 	if n, err := strconv.Atoi(os.Getenv("HOOKFOLD_ORDERS")); err == nil {
 		return n
 	}
-	return 12
+	return 24 // every order of four arrivals
 }
 
 // orders yields the orders in which a scenario's arrivals come, as indices.
