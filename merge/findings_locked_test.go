@@ -55,6 +55,15 @@ func TestF2TheDeleteVersionIsStored(t *testing.T) {
 	})
 }
 
+func TestADeleteInsertsNothing(t *testing.T) {
+	table := mergetest.EveryRule(mergetest.Shape{OnDelete: DeleteMark})
+	waits := say(table, 3, "a", "x", "b", "0")
+	waits.IfMissing = Wait
+	if rows := Rows(table, []*Change{remove(table, 2, ""), waits}); len(rows) != 0 {
+		t.Errorf("a delete and a change that may not insert made a row: %+v", rows[0])
+	}
+}
+
 func TestF4eADeletedOccupantLeavesNoWayBack(t *testing.T) {
 	table := mergetest.EveryRule(mergetest.Shape{Occupied: true, OnDelete: DeleteRemove})
 	gone(t, table,

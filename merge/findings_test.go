@@ -186,6 +186,12 @@ func TestF9VersionsCompareAsBytes(t *testing.T) {
 	if got := v.Show(); got != "2026-01-01T00:00:00.5Z/-3/null" {
 		t.Errorf("shown as %s", got)
 	}
+	if at, ok := v.Time(); !ok || !at.Equal(time.Date(2026, 1, 1, 0, 0, 0, 5e8, time.UTC)) {
+		t.Errorf("its time is %v, %v", at, ok)
+	}
+	if _, ok := NewVersion([]Component{IntOf(1)}, Write).Time(); ok {
+		t.Error("a version without a time has one")
+	}
 	if Version("") >= v {
 		t.Error("no version is not older than every version")
 	}

@@ -30,7 +30,7 @@ func Rows(t *Table, changes []*Change) []*Row {
 			continue
 		}
 		for _, r := range Lift(Resolved(c, chains)) {
-			inserted[r.Key] = inserted[r.Key] || r.IfMissing == Insert
+			inserted[r.Key] = inserted[r.Key] || r.IfMissing == Insert && r.Written
 			r.IfMissing = Insert
 			f.AddRow(r)
 		}

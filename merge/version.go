@@ -111,6 +111,19 @@ func (v Version) Show() string {
 	return strings.Join(parts, separator)
 }
 
+// Time returns the first time in the version's tuple; ok is false if there is
+// none.
+func (v Version) Time() (at time.Time, ok bool) {
+	for _, part := range strings.Split(v.Tuple(), separator) {
+		if len(part) == timeWidth {
+			if at, err := time.Parse(timeLayout, part); err == nil {
+				return at, true
+			}
+		}
+	}
+	return time.Time{}, false
+}
+
 func (c Component) show() string {
 	if strings.Trim(string(c), "0") == "" {
 		return "null"

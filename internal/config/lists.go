@@ -17,11 +17,24 @@ func (l *loader) crossLists(t *Table) {
 		case m.Replaces == nil:
 		case first != nil:
 			l.report(m.Replaces[0].Column.Pos, m.Path+".replaces", "the mapping on line %d replaces rows of %s already, and two lists could not both be complete. Put them into one mapping: type: takes a list, and each: a condition.", first.Pos.Line, t.Text)
+		case t.Occupied():
+			l.report(m.Replaces[0].Column.Pos, m.Path+".replaces", "%s has occupants, of which a complete list can name one and not the others, so a row that it names could be taken for gone. Leave out occupant: (line %d), or let the list's rows have a table of their own.", t.Text, occupantLine(t))
 		default:
 			first = m
 			l.crossReplaces(t, m)
 		}
 	}
+}
+
+// occupantLine returns the line of the first mapping with an occupant, or with a
+// chain.
+func occupantLine(t *Table) int {
+	for _, m := range t.Events {
+		if m.Occupant != nil || m.Chain != nil {
+			return m.Pos.Line
+		}
+	}
+	return t.Pos.Line
 }
 
 // crossReplaces checks that the rows of a list are told apart from those of any

@@ -218,7 +218,7 @@ func (v *evaluation) change(m *Mapping) *merge.Change {
 		c.Version = v.version(m, kind)
 	}
 	if c.Delete {
-		c.DeletedAt, c.Cells = v.deletedAt(m), make([]merge.Cell, len(t.Columns))
+		c.DeletedAt, c.Cells = v.deletedAt(m, m.Table, c.Version), make([]merge.Cell, len(t.Columns))
 		return c
 	}
 	if m.counts {
@@ -243,17 +243,25 @@ func (v *evaluation) deletes(m *Mapping) bool {
 	return gone
 }
 
-// deletedAt gives the time of a delete: the event's, NULL if it has none. One
-// that cannot be read is a fault where it is shown.
-func (v *evaluation) deletedAt(m *Mapping) merge.Value {
-	e := v.event
-	if e.Time.IsZero() {
-		if e.TimeError != "" && m.Table.OnDelete == merge.DeleteMark {
-			v.fault(m, "deleted_at", "the event's time cannot be read: %s", e.TimeError)
+// deletedAt gives the time of a delete: the event's, else the first time in its
+// version. Where rows are marked, a delete without a time is a fault: its row
+// would look alive.
+func (v *evaluation) deletedAt(m *Mapping, t *Table, version merge.Version) merge.Value {
+	at := v.event.Time
+	if at.IsZero() {
+		at, _ = version.Time()
+	}
+	if at.IsZero() {
+		switch {
+		case t.OnDelete != merge.DeleteMark:
+		case v.event.TimeError != "":
+			v.fault(m, "deleted_at", "the event's time cannot be read: %s", v.event.TimeError)
+		default:
+			v.fault(m, "deleted_at", "the event has no time, and its version has none, so that the row could not be marked. Give the source a time:, or say on_delete: {set: {…}}")
 		}
 		return merge.NullValue
 	}
-	val, err := merge.TimestampValue(e.Time)
+	val, err := merge.TimestampValue(at)
 	if err != nil {
 		v.fault(m, "deleted_at", "%v", err)
 	}

@@ -207,7 +207,7 @@ func (v *evaluation) empty(m *Mapping, c *merge.Change) []*merge.Change {
 func (v *evaluation) set(m *Mapping, t *Table, group merge.Key, version merge.Version) *merge.Change {
 	return &merge.Change{
 		Table: t.Table.Table, From: v.event.Ref(), Mapping: m.Config.Path, Key: group, Version: version,
-		Replaces: true, DeletedAt: v.deletedAt(m), Cells: make([]merge.Cell, len(t.Columns)),
+		Replaces: true, DeletedAt: v.deletedAt(m, t, version), Cells: make([]merge.Cell, len(t.Columns)),
 	}
 }
 

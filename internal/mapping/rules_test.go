@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,16 +56,27 @@ tables:
 	}
 }
 
-// TestDeletedAt: the time of a delete is the event's, whatever its version is.
+// TestDeletedAt: the time of a delete is the event's, whatever its version is,
+// and else the time in its version. A row without any could not be marked.
 func TestDeletedAt(t *testing.T) {
 	p := compiled(t, head+`
 tables:
   user: {key: {id: text}, on_delete: mark, events: [{from: shop, key: {id: event.id}, version: [event.ver], delete: true}]}
+  note: {key: {id: text}, on_delete: mark, events: [{from: shop, type: note, key: {id: event.id}, version: ["timestamp(event.changed)"], delete: true}]}
 `)
-	want := []string{"user id=1: gone at NULL @5", "dead user.deleted_at: the event's time cannot be read: event.at: \"x\" is not a time: write ISO 8601, as in 2026-01-01T00:00:00Z, or seconds since 1970"}
-	got := mapped(t, p, `{"id":1,"ver":5}`, `{"id":1,"ver":5,"at":"x"}`)
-	if got[0] != want[0] || !strings.HasPrefix(got[1], `dead user.deleted_at: the event's time cannot be read: event.at: `) {
-		t.Errorf("%q", got)
+	got := mapped(t, p, `{"id":1,"ver":5,"at":"2026-01-01T00:00:00Z"}`, `{"id":1,"ver":5}`, `{"id":1,"ver":5,"at":"x"}`)
+	for i, want := range []string{
+		"user id=1: gone at 2026-01-01T00:00:00.000000Z @5",
+		"dead user.deleted_at: the event has no time, and its version has none, so that the row could not be marked.",
+		"dead user.deleted_at: the event's time cannot be read: event.at: ",
+	} {
+		if !strings.HasPrefix(got[i], want) {
+			t.Errorf("%q, want %q", got[i], want)
+		}
+	}
+	noted := mapped(t, p, `{"type":"note","id":1,"ver":5,"changed":"2026-03-01T00:00:00Z"}`)
+	if want := "note id=1: gone at 2026-03-01T00:00:00.000000Z @2026-03-01T00:00:00Z"; !slices.Contains(noted, want) {
+		t.Errorf("%q, want %q", noted, want)
 	}
 }
 
