@@ -259,10 +259,7 @@ func flood(t *testing.T, s *scenario, on engine) {
 
 // pooler runs behind a PgBouncer that is restarted.
 func pooler(t *testing.T, s *scenario, on engine) {
-	program := os.Getenv("HOOKFOLD_TEST_PGBOUNCER")
-	if program == "" {
-		t.Skip("HOOKFOLD_TEST_PGBOUNCER names no pgbouncer: nothing runs behind one")
-	}
+	program := testdb.PgBouncer(t)
 	var bouncer *pgbouncer
 	on.through = func(raw string) string {
 		bouncer = startPgBouncer(t, program, raw)

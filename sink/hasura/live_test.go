@@ -99,6 +99,10 @@ func (w *within) Read(ctx context.Context, t *sink.Table, keys []merge.Key) ([]*
 	return w.Sink.Read(ctx, w.in(t), keys)
 }
 
+func (w *within) Known(ctx context.Context, t *sink.Table, keys []merge.Key) ([]bool, error) {
+	return w.Sink.(sink.Knower).Known(ctx, w.in(t), keys)
+}
+
 func (w *within) Plan(ctx context.Context, tables []*sink.Table) ([]string, error) {
 	return w.Sink.Plan(ctx, w.all(tables))
 }

@@ -19,14 +19,10 @@ import (
 )
 
 // TestPgBouncer runs the suite through a PgBouncer in transaction mode, which
-// it starts by itself. HOOKFOLD_TEST_PGBOUNCER names the program
-// (/usr/sbin/pgbouncer); TestPoolerNeedsNoNamedStatements watches the same on
+// it starts by itself; TestPoolerNeedsNoNamedStatements watches the same on
 // the wire, without one.
 func TestPgBouncer(t *testing.T) {
-	program := os.Getenv("HOOKFOLD_TEST_PGBOUNCER")
-	if program == "" {
-		t.Skip("HOOKFOLD_TEST_PGBOUNCER names no pgbouncer: the suite does not run through one")
-	}
+	program := testdb.PgBouncer(t)
 	addr := startPgBouncer(t, program)
 	sinktest.Run(t, sinktest.Engine{Open: func(t testing.TB, tables []*sink.Table) sink.Sink {
 		u, err := url.Parse(testdb.Postgres(t))
