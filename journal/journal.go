@@ -74,6 +74,40 @@ type Waker interface {
 	Wake(ctx context.Context, consumer string, refs []event.Ref) (int, error)
 }
 
+// Lanes is a Journal that keeps what ordered delivery needs beside entries.
+type Lanes interface {
+	// Park sets the entries that match aside, whatever their state: they are dead,
+	// and wait for nothing. It returns how many there were.
+	Park(ctx context.Context, filter Filter) (int, error)
+	// SetMark keeps a value by name, durably; an empty one is removed. Names of
+	// a consumer's own begin with its name and a slash, and go with it.
+	SetMark(ctx context.Context, name, value string) error
+	// Marks returns all marks. The value of EditsMark changes whenever Retry, Drop
+	// or Park has changed an entry.
+	Marks(ctx context.Context) (map[string]string, error)
+}
+
+// EditsMark is the name of the mark that tells that a person has changed entries.
+const EditsMark = "edits"
+
+// Amender is a Consumer whose user sees to it that an event is in one hand at a
+// time, and so needs no lease to record what became of an entry.
+type Amender interface {
+	// Amend records all of an amendment or nothing.
+	Amend(ctx context.Context, a Amendment) error
+}
+
+// Amendment is what became of entries.
+type Amendment struct {
+	// Settled entries go.
+	Settled []event.Ref
+	// Changed entries take the place of those of the same events; one that is not
+	// there any more, since a person has dropped it, stays away.
+	Changed []Entry
+	// New entries are there from now on.
+	New []Entry
+}
+
 // Consumer reads the journal for one target: each delivery is leased to exactly
 // one caller at a time until it is done, and again after a crash, so what is
 // done with it must be idempotent. It is safe for concurrent use.
@@ -157,6 +191,10 @@ type Filter struct {
 	State    State
 	Source   string
 	Table    string
+	// Key is that of the entry: of its row, or of its lane.
+	Key string
+	// After chooses the entries of events after this one, in order of acceptance.
+	After event.Ref
 	// Position, if not 0, chooses the entries of one delivery, and Index, if
 	// not nil, of one event of it.
 	Position event.Position

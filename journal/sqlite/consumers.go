@@ -29,7 +29,7 @@ func (j *Journal) Consumers(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// RemoveConsumer forgets a consumer and its entries, for a target that is gone
+// RemoveConsumer forgets a consumer, its entries and its marks, for a target that is gone
 // for good: until then Retain keeps what the consumer has yet to settle. The
 // consumer must not be open; one that is not known is no error.
 func (j *Journal) RemoveConsumer(ctx context.Context, name string) error {
@@ -40,7 +40,7 @@ func (j *Journal) RemoveConsumer(ctx context.Context, name string) error {
 		return fmt.Errorf("remove consumer %s: it is in use: close it first", name)
 	}
 	err := j.do(ctx, func(ctx context.Context, s *store) error {
-		for _, q := range []string{"forget-entries", "forget-consumer"} {
+		for _, q := range []string{"forget-entries", "forget-marks", "forget-consumer"} {
 			if _, err := s.exec(ctx, q, name); err != nil {
 				return err
 			}

@@ -57,7 +57,11 @@ func filterArgs(f journal.Filter) []any {
 	if f.Index != nil {
 		index = *f.Index
 	}
-	return []any{f.Consumer, string(f.State), f.Source, f.Table, int64(f.Position), index}
+	after := f.After
+	if after == (event.Ref{}) {
+		after.Index = event.WholeDelivery - 1 // before any
+	}
+	return []any{f.Consumer, string(f.State), f.Source, f.Table, int64(f.Position), index, f.Key, int64(after.Position), after.Index}
 }
 
 // Entries implements journal.Journal.
@@ -67,7 +71,11 @@ func (j *Journal) Entries(ctx context.Context, filter journal.Filter) (entries [
 		limit = -1
 	}
 	err = j.reading(func(s *store) (err error) {
-		rows, err := s.read.QueryContext(ctx, query("entries"), append(filterArgs(filter), limit)...)
+		name := "entries"
+		if filter.Consumer != "" && filter.Key != "" {
+			name = "entries-of-key"
+		}
+		rows, err := s.read.QueryContext(ctx, query(name), append(filterArgs(filter), limit)...)
 		if err != nil {
 			return err
 		}
@@ -104,16 +112,16 @@ func (j *Journal) change(ctx context.Context, name string, filter journal.Filter
 	switch j.options.Access {
 	case Owner:
 		err = j.do(ctx, func(ctx context.Context, s *store) (err error) {
-			n, err = s.exec(ctx, name, filterArgs(filter)...)
+			if n, err = s.exec(ctx, name, filterArgs(filter)...); err == nil && n > 0 {
+				_, err = s.exec(ctx, "edited")
+			}
 			return err
 		})
 	case Operator:
-		err = j.reading(func(s *store) error {
-			res, err := s.conn.ExecContext(ctx, query(name), filterArgs(filter)...)
-			if err != nil {
-				return s.writeError(err)
+		err = j.operate(ctx, func(ctx context.Context, exec func(name string, args ...any) (int64, error)) (err error) {
+			if n, err = exec(name, filterArgs(filter)...); err == nil && n > 0 {
+				_, err = exec("edited")
 			}
-			n, err = res.RowsAffected()
 			return err
 		})
 	default:

@@ -109,13 +109,21 @@ FROM entry WHERE consumer = ?1 AND next <= ?2 ORDER BY next, position, idx
 SELECT position, idx, consumer, state, reason, waits_on, source, event_id, type, tbl, row_key, since, attempts, next, asked
 FROM entry
 WHERE (?1 = '' OR consumer = ?1) AND (?2 = '' OR state = ?2) AND (?3 = '' OR source = ?3) AND (?4 = '' OR tbl = ?4)
-  AND (?5 = 0 OR position = ?5) AND (?6 IS NULL OR idx = ?6)
-ORDER BY position, idx, consumer LIMIT ?7
+  AND (?5 = 0 OR position = ?5) AND (?6 IS NULL OR idx = ?6) AND (?7 = '' OR row_key = ?7) AND (position, idx) > (?8, ?9)
+ORDER BY position, idx, consumer LIMIT ?10
+
+-- name: entries-of-key
+-- The same where consumer and key are given, by their index.
+SELECT position, idx, consumer, state, reason, waits_on, source, event_id, type, tbl, row_key, since, attempts, next, asked
+FROM entry
+WHERE consumer = ?1 AND (?2 = '' OR state = ?2) AND (?3 = '' OR source = ?3) AND (?4 = '' OR tbl = ?4)
+  AND (?5 = 0 OR position = ?5) AND (?6 IS NULL OR idx = ?6) AND row_key = ?7 AND (position, idx) > (?8, ?9)
+ORDER BY position, idx LIMIT ?10
 
 -- name: retry
 UPDATE entry SET state = 'waiting', next = 0, asked = asked + 1
 WHERE (?1 = '' OR consumer = ?1) AND (?2 = '' OR state = ?2) AND (?3 = '' OR source = ?3) AND (?4 = '' OR tbl = ?4)
-  AND (?5 = 0 OR position = ?5) AND (?6 IS NULL OR idx = ?6)
+  AND (?5 = 0 OR position = ?5) AND (?6 IS NULL OR idx = ?6) AND (?7 = '' OR row_key = ?7) AND (position, idx) > (?8, ?9)
 
 -- name: wake
 UPDATE entry SET next = 0, asked = asked + 1 WHERE position = ?1 AND idx = ?2 AND consumer = ?3
@@ -123,7 +131,33 @@ UPDATE entry SET next = 0, asked = asked + 1 WHERE position = ?1 AND idx = ?2 AN
 -- name: drop
 DELETE FROM entry
 WHERE (?1 = '' OR consumer = ?1) AND (?2 = '' OR state = ?2) AND (?3 = '' OR source = ?3) AND (?4 = '' OR tbl = ?4)
-  AND (?5 = 0 OR position = ?5) AND (?6 IS NULL OR idx = ?6)
+  AND (?5 = 0 OR position = ?5) AND (?6 IS NULL OR idx = ?6) AND (?7 = '' OR row_key = ?7) AND (position, idx) > (?8, ?9)
+
+-- name: park
+UPDATE entry SET state = 'dead', next = NULL, waits_on = ''
+WHERE (?1 = '' OR consumer = ?1) AND (?2 = '' OR state = ?2) AND (?3 = '' OR source = ?3) AND (?4 = '' OR tbl = ?4)
+  AND (?5 = 0 OR position = ?5) AND (?6 IS NULL OR idx = ?6) AND (?7 = '' OR row_key = ?7) AND (position, idx) > (?8, ?9)
+
+-- name: amend-entry
+-- One that was dropped meanwhile stays dropped.
+UPDATE entry SET state = ?4, next = ?14, reason = ?5, waits_on = ?6, source = ?7, event_id = ?8, type = ?9, tbl = ?10, row_key = ?11,
+  since = ?12, attempts = ?13
+WHERE position = ?1 AND idx = ?2 AND consumer = ?3
+
+-- name: marks
+SELECT name, value FROM mark
+
+-- name: set-mark
+INSERT INTO mark (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+
+-- name: delete-mark
+DELETE FROM mark WHERE name = ?1
+
+-- name: forget-marks
+DELETE FROM mark WHERE substr(name, 1, length(?1) + 1) = ?1 || '/'
+
+-- name: edited
+INSERT INTO mark (name, value) VALUES ('edits', '1') ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)
 
 -- name: state
 -- What holds for a delivery as a whole (-1) holds for each of its events.
