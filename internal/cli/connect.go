@@ -7,6 +7,7 @@ import (
 	"github.com/hookfold/hookfold/internal/check"
 	"github.com/hookfold/hookfold/internal/compile"
 	"github.com/hookfold/hookfold/internal/config"
+	"github.com/hookfold/hookfold/internal/daemon"
 	"github.com/hookfold/hookfold/internal/mapping"
 	"github.com/hookfold/hookfold/merge"
 	"github.com/hookfold/hookfold/sink"
@@ -39,7 +40,7 @@ func connect(ctx context.Context, plan *mapping.Plan, report *check.Report) (*li
 				break // the other tables of this database
 			}
 			report.Contested(t, have.Table)
-			for _, p := range compile.Problems(dialect(target.config), &t.Table, have, usageOf(plan, t)) {
+			for _, p := range compile.Problems(daemon.Dialect(target.config), &t.Table, have, usageOf(plan, t)) {
 				severity := config.Error
 				if p.Warning {
 					severity = config.Warning

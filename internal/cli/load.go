@@ -7,6 +7,7 @@ import (
 
 	"github.com/hookfold/hookfold/internal/check"
 	"github.com/hookfold/hookfold/internal/config"
+	"github.com/hookfold/hookfold/internal/daemon"
 	"github.com/hookfold/hookfold/internal/mapping"
 )
 
@@ -26,7 +27,7 @@ func (a *app) read() (*mapping.Plan, *check.Report) {
 	plan, compiled := mapping.Compile(cfg)
 	report := check.Run(plan)
 	found := slices.Clone(problems.List)
-	for _, more := range slices.Concat(compiled.List, report.Problems.List) {
+	for _, more := range slices.Concat(compiled.List, report.Problems.List, daemon.Limits(plan).List) {
 		if more.Path == "" || !problems.Touches(more.Path) { // else its cause is reported already
 			found = append(found, more)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hookfold/hookfold/internal/compile"
+	"github.com/hookfold/hookfold/internal/daemon"
 	"github.com/hookfold/hookfold/internal/mapping"
 	"github.com/hookfold/hookfold/sink"
 )
@@ -55,7 +56,7 @@ func (a *app) sql() *cobra.Command {
 			for _, t := range tables {
 				d := compile.Dialect(as)
 				if as == "" {
-					d = dialect(plan.Config.TargetNamed(t.Target))
+					d = daemon.Dialect(plan.Config.TargetNamed(t.Target))
 				}
 				x, err := sqlOf(t, d)
 				if err != nil {

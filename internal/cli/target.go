@@ -3,9 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 
-	"github.com/hookfold/hookfold/internal/compile"
 	"github.com/hookfold/hookfold/internal/config"
 	"github.com/hookfold/hookfold/internal/daemon"
 	"github.com/hookfold/hookfold/internal/mapping"
@@ -61,12 +59,4 @@ func closeTargets(list []*target) {
 	for _, t := range list {
 		_ = t.sink.Close() // nothing was left to be written
 	}
-}
-
-// dialect is the dialect of a target's database.
-func dialect(t *config.Target) compile.Dialect {
-	if strings.HasPrefix(t.URL.Text, "sqlite:") {
-		return compile.SQLite
-	}
-	return compile.Postgres
 }

@@ -87,28 +87,28 @@ func plainField(kind ParamKind, name string, typ merge.Type) field {
 	return field{Param: Param{Kind: kind, Name: name, Type: typ}, scope: -1}
 }
 
-// Refuses says why a table cannot be written by a SQL sink, and what to do; nil
-// if it can.
-func Refuses(t *sink.Table) error {
+// Refuses tells what a SQL sink cannot keep of a table.
+func Refuses(t *sink.Table) []sink.Refusal {
 	if !t.Local() && t.Versions == sink.Beside {
-		return fmt.Errorf("table %s: keep_versions: beside does not go with deletes, complete lists, chains and counters. Let Hookfold add its columns to the table (leave keep_versions out), or write into a table of its own and show both in a view", t.Name)
+		return []sink.Refusal{{Part: sink.KeepVersions, Text: "keep_versions: beside does not go with deletes, complete lists, chains and counters. Let Hookfold add its columns to the table (leave keep_versions out), or write into a table of its own and show both in a view"}}
 	}
 	if !t.Occupied {
 		return nil
 	}
+	var out []sink.Refusal
 	fields := occupants(t).fields()
 	for i, f := range fields {
 		for _, g := range fields[:i] {
 			if strings.EqualFold(f.Name, g.Name) {
-				return fmt.Errorf("table %s: a column of it is called %s, and the table of its occupants' records, %s, has a column of its own under this name. Rename it", t.Name, f.Name, OccupantsTable(t.Name))
+				out = append(out, sink.Refusal{Part: sink.AColumn, Column: f.Name, Text: fmt.Sprintf("a column of it is called %s, and the table of its occupants' records, %s, has a column of its own under this name. Rename it", f.Name, OccupantsTable(t.Name))})
 			}
 		}
 	}
-	return nil
+	return out
 }
 
 func compileHeld(d Dialect, t *sink.Table, live, records *sink.Live) (*Statements, error) {
-	if err := Refuses(t); err != nil {
+	if err := sink.Refused(t, Refuses(t)); err != nil {
 		return nil, err
 	}
 	x := d.impl()

@@ -36,8 +36,10 @@ type Usage struct {
 // Problems compares a table with what lives.
 func Problems(d Dialect, t *sink.Table, have Schemas, use Usage) []Problem {
 	p := &problems{d: d, t: t, live: have.Table, use: use}
-	if err := Refuses(t); err != nil {
-		p.error("", "%s", strings.TrimPrefix(err.Error(), "table "+t.Name+": "))
+	for _, r := range Refuses(t) {
+		p.error(r.Column, "%s", r.Text)
+	}
+	if p.list != nil {
 		return p.list
 	}
 	p.names()

@@ -115,17 +115,6 @@ type Verify struct {
 	Username        string
 }
 
-// Target is one database.
-type Target struct {
-	Name
-	URL Name
-	// Pooler is "transaction" for a pooler that gives a connection for one
-	// transaction at a time, else "".
-	Pooler string
-	// Connections is the most connections; default 4.
-	Connections int
-}
-
 // Table is one entry of tables.
 type Table struct {
 	Name
@@ -137,9 +126,10 @@ type Table struct {
 	Columns  []Column
 	// VersionsPerColumn is versions: column.
 	VersionsPerColumn bool
-	// Beside is keep_versions: beside.
-	Beside  bool
-	Parents []Reference
+	// Beside is keep_versions: beside; BesideAt is where it says so.
+	Beside   bool
+	BesideAt Pos
+	Parents  []Reference
 	// OnDelete is nil where nothing deletes rows.
 	OnDelete *OnDelete
 	Events   []*Mapping

@@ -29,6 +29,7 @@ func (l *loader) cross(c *Config) {
 		l.crossDeletes(c, t)
 	}
 	l.crossCycles(c)
+	l.crossCalled(c)
 	l.crossTests(c)
 }
 
@@ -37,7 +38,7 @@ func (l *loader) crossTarget(c *Config, t *Table) {
 	case n.Text != "" && c.TargetNamed(n.Text) == nil && l.reportedAt("targets"):
 	case n.Text != "" && c.TargetNamed(n.Text) == nil:
 		l.report(n.Pos, n.Path, "`%s` is not a target.%s", l.shown(n), didYouMean(n.Text, namesOf(c.Targets)))
-	case n.Text != "" || l.Touches(t.Path+".target"):
+	case n.Text != "" || l.Touches(t.Path+".target") || l.unread[t.Path+".target"]:
 	case len(c.Targets) == 1:
 		t.Target = c.Targets[0].Name
 	case len(c.Targets) == 0 && (l.Touches("targets") || l.unread["targets"] || t != c.Tables[0]):

@@ -20,6 +20,9 @@ type page struct {
 func (s section[T]) page() page {
 	p := page{path: s.path, doc: s.doc}
 	for _, k := range s.keys {
+		if k.of != nil {
+			k.doc = "*" + k.kinds() + ".* " + k.doc
+		}
 		switch {
 		case k.later != nil:
 			p.later = append(p.later, k.name)

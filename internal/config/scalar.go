@@ -163,15 +163,16 @@ func (v value) webURL(to *string) {
 }
 
 // storeURL reads the URL of a target or a journal. It may hold a password, so no
-// message repeats more of it than its scheme.
+// message repeats more of it than its scheme. Messages name the first of now.
 func (v value) storeURL(now, later []string, to *Name) {
+	named := list(now[:min(len(now), len(kinds))])
 	n, ok := v.name("a URL, as in " + now[0] + "…")
 	if !ok {
 		return
 	}
 	m := schemeForm.FindStringSubmatch(n.Text)
 	if m == nil {
-		v.fail("is not a URL: it begins with none of %s.", list(now))
+		v.fail("is not a URL: it begins with none of %s.", named)
 		return
 	}
 	scheme := strings.ToLower(m[1])
@@ -179,15 +180,19 @@ func (v value) storeURL(now, later []string, to *Name) {
 	rest := n.Text[len(m[0]):]
 	switch {
 	case known(later):
-		v.fail("%s: is not yet supported by this version of Hookfold. It has %s.", scheme, list(now))
+		v.fail("%s: is not yet supported by this version of Hookfold. It has %s.", scheme, named)
 	case !known(now):
 		hint := meant(scheme, schemes(now, later))
-		if scheme == "http" || scheme == "https" {
-			hint = "" // not mysql, nor any other that is near by its letters
+		if scheme == "http" || scheme == "https" { // not mysql, nor any other that is near by its letters
+			if hint = ""; slices.Contains(now, "hasura+https://") {
+				hint = " For Hasura write hasura+" + scheme + "://…, for Supabase supabase+" + scheme + "://…."
+			}
 		}
-		v.fail("%s: is not a kind of database Hookfold knows. It has %s.%s", show(scheme), list(now), hint)
+		v.fail("%s: is not a kind of database Hookfold knows. It has %s.%s", show(scheme), named, hint)
 	case scheme == "sqlite" && strings.Trim(rest, "/") == "":
 		v.fail("names no file: write sqlite:hookfold.db, or sqlite:/var/lib/hookfold/hookfold.db.")
+	case strings.Contains(scheme, "+http") && !goodURL(n.Text):
+		v.fail("is not a URL, as in hasura+https://host/v1/graphql or supabase+https://project.supabase.co.")
 	case scheme != "sqlite" && !goodURL(n.Text):
 		v.fail("is not a URL, as in %s://user:password@host:5432/database. In a password, write @ as %%40, / as %%2F, : as %%3A, ? as %%3F, # as %%23 and %% as %%25.", scheme)
 	default:

@@ -32,7 +32,7 @@ func TestUnescapedPasswordsAreRefused(t *testing.T) {
 	for _, url := range []string{
 		"postgres://user:p%40ss%2Fw%3Ard@127.0.0.1:5432/x", "postgres://user:p@ss@127.0.0.1/x", "postgres://127.0.0.1/x%40y", "postgres://user@[::1]:5432/x",
 		"postgres://a:b@one:5432,two:5433/x?target_session_attrs=read-write&sslmode=verify-full&sslrootcert=/etc/ssl/root.pem",
-		"postgresql:///x?host=/var/run/postgresql", "postgres://user.ref:pw@pooler.example:6543/postgres?options=-c%20search_path%3Dapp",
+		"postgresql:///x?host=/var/run/postgresql", "postgres://user.ref:pw@pooler.example:5432/postgres?options=-c%20search_path%3Dapp",
 	} {
 		parseGood(t, fmt.Sprintf(config, url))
 	}

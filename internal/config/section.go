@@ -21,12 +21,23 @@ type key[T any] struct {
 	// form says what the value may be, def what it is if the key is left out;
 	// doc what the key means.
 	form, def, doc string
+	// of are the kinds of targets that have the key; nil is all.
+	of []Kind
 	// needed is an example of the key, and makes it one that has to be there.
 	needed string
 	// later marks a key of a later version, which is refused; the text says what
 	// to do until then, and may be empty.
 	later *string
 	read  func(v value, to *T)
+}
+
+// kinds lists the kinds of targets that have the key.
+func (k key[T]) kinds() string {
+	var out []string
+	for _, x := range k.of {
+		out = append(out, string(x))
+	}
+	return list(out)
 }
 
 // later makes the mark of a key that this version does not have.

@@ -23,7 +23,7 @@ func tableKeys() section[Table] {
 			{name: "keep_versions", form: "`row`, `beside`", def: "`row`", doc: "Where versions are stored: in columns of the table, as `row_version`, or in the table `hookfold_versions` beside it, for tables that must not be altered.",
 				read: func(v value, t *Table) {
 					s, _ := v.one("row", "beside")
-					t.Beside = s == "beside"
+					t.Beside, t.BesideAt = s == "beside", v.pos()
 				}},
 			{name: "parents", form: "a list of references", def: "none", doc: "Rows of other tables that have to be there before a row of this one: the long form of a column's `references`.", read: readParents},
 			{name: "on_delete", form: "`mark`, `remove`, or a map", def: "none: no mapping deletes", doc: "What becomes of a row that is deleted. `mark` keeps it, and fills its column `deleted_at` with the time of the event. `remove` removes it. Either way it is remembered that it is deleted and since when, so that no late event brings it back. Needed where a mapping has `delete` or `replaces`.", read: readOnDelete},

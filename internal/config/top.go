@@ -26,8 +26,6 @@ const (
 var (
 	journalNow   = []string{"sqlite:"}
 	journalLater = []string{"postgres://", "postgresql://", "nats://"}
-	targetNow    = []string{"postgres://", "postgresql://", "sqlite:"}
-	targetLater  = []string{"mysql://", "mariadb://", "sqlserver://", "hasura+https://", "hasura+http://", "supabase+https://", "supabase+http://"}
 )
 
 func configKeys() section[Config] {
@@ -83,25 +81,6 @@ func journalKeys() section[Journal] {
 	}
 }
 
-func targetKeys() section[Target] {
-	return section[Target]{
-		path: "targets.<target>", doc: "A text in its place is the `url`.",
-		keys: []key[Target]{
-			{name: "url", form: "`postgres://…`, `postgresql://…`, `sqlite:` and a file", needed: `url: "${DATABASE_URL}"`,
-				doc:  "The database. A relative path of a SQLite file is taken from the working directory. `mysql://`, `sqlserver://`, `hasura+https://` and `supabase+https://` come in later versions.",
-				read: readTargetURL},
-			{name: "pooler", form: "`transaction`", def: "none", doc: "Say `transaction` where the URL is that of a pooler which lends a connection for one transaction (PgBouncer, Supabase port 6543): no prepared statement then outlives its transaction.",
-				read: func(v value, t *Target) {
-					if s, ok := v.one("transaction"); ok {
-						t.Pooler = s
-					}
-				}},
-			{name: "connections", form: "1 to 100", def: "4", doc: "The most connections at a time.",
-				read: func(v value, t *Target) { v.number(1, 100, &t.Connections) }},
-		},
-	}
-}
-
 // config reads the whole.
 func (l *loader) config(root *yaml.Node) *Config {
 	c := &Config{
@@ -140,17 +119,6 @@ func readJournalURL(v value, j *Journal) {
 		j.URL = n
 	}
 }
-
-func readTarget(v value, t *Target) {
-	t.Connections = defaultConnections
-	if v.isMap() {
-		targetKeys().read(v, t)
-		return
-	}
-	readTargetURL(v, t)
-}
-
-func readTargetURL(v value, t *Target) { v.storeURL(targetNow, targetLater, &t.URL) }
 
 // named is a thing that a map of the config has by name.
 type named interface{ named() *Name }

@@ -83,6 +83,9 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (*Daemon, error) {
 	if err := check.Run(plan).Problems.Err(); err != nil {
 		return nil, err
 	}
+	if err := Limits(plan).Err(); err != nil {
+		return nil, err
+	}
 	d := &Daemon{cfg: cfg, o: o, plan: plan, metrics: metrics.New()}
 	j, err := OpenJournal(cfg, sqlite.Owner)
 	if err != nil {

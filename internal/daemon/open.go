@@ -11,7 +11,6 @@ import (
 	"github.com/hookfold/hookfold/internal/pipeline"
 	"github.com/hookfold/hookfold/journal/sqlite"
 	"github.com/hookfold/hookfold/sink"
-	"github.com/hookfold/hookfold/sink/sqlsink"
 )
 
 // OpenJournal opens the journal of a config: sqlite:file, from the working
@@ -24,13 +23,12 @@ func OpenJournal(cfg *config.Config, access sqlite.Access) (*sqlite.Journal, err
 	return sqlite.Open(strings.TrimPrefix(file, "//"), sqlite.Options{Access: access, MaxBytes: cfg.Journal.MaxSize})
 }
 
-// OpenSinks makes the sink of every target that has a table, by the scheme of
-// its URL. No target needs to be up.
+// OpenSinks makes the sink of every target that has a table. No target needs to be up.
 func OpenSinks(ctx context.Context, plan *mapping.Plan) (map[string]sink.Sink, error) {
 	sinks := map[string]sink.Sink{}
 	for _, name := range plan.Targets() {
 		t := plan.Config.TargetNamed(name)
-		s, err := sqlsink.Open(ctx, t.URL.Text, pipeline.Tables(plan, name), sqlsink.Options{Pooler: t.Pooler, Connections: t.Connections})
+		s, err := engines[t.Kind].open(ctx, t, pipeline.Tables(plan, name))
 		if err != nil {
 			for _, open := range sinks {
 				err = errors.Join(err, open.Close())

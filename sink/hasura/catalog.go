@@ -156,7 +156,7 @@ func (h *hasura) Inspect(ctx context.Context, t *sink.Table) (*sink.Live, error)
 func (h *hasura) Plan(ctx context.Context, tables []*sink.Table) ([]string, error) {
 	var out []string
 	for _, t := range tables {
-		if err := refused(t); err != nil {
+		if err := sink.Refused(t, Refuses(t)); err != nil {
 			return nil, operator("%v", err)
 		}
 		names := []string{t.Name}

@@ -30,7 +30,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -113,7 +112,7 @@ func Open(ctx context.Context, endpoint string, tables []*sink.Table, opts Optio
 	}
 	opts = opts.withDefaults()
 	for i, t := range tables {
-		if err := refused(t); err != nil {
+		if err := sink.Refused(t, Refuses(t)); err != nil {
 			return nil, fmt.Errorf("open hasura: %w", err)
 		}
 		for _, other := range tables[:i] {
@@ -123,45 +122,6 @@ func Open(ctx context.Context, endpoint string, tables []*sink.Table, opts Optio
 		}
 	}
 	return &hasura{client: newClient(u, opts), opts: opts, config: tables, tables: map[tableKey]*tableState{}, largest: opts.MaxRequestBytes}, nil
-}
-
-var graphQLName = regexp.MustCompile(`^[_A-Za-z][_0-9A-Za-z]*$`)
-
-// refused tells why a table cannot be kept through GraphQL, or nil.
-func refused(t *sink.Table) error {
-	const instead = "Give this target the database's own url (postgres://…)"
-	say := func(format string, args ...any) error {
-		return fmt.Errorf("table %s: %s", t.Table.Name, fmt.Sprintf(format, args...))
-	}
-	switch {
-	case t.Versions == sink.Beside:
-		return say("keep_versions: beside needs a lock on the versions, which no mutation can take. Let the versions live in the table, or: %s", instead)
-	case t.OnDelete != merge.DeleteNone:
-		return say("on_delete needs the memory of deletes to be locked before a row is written, which no mutation can do. %s, or map the delete to a column (a text status, or a bool in a scope of its own) and filter by it", instead)
-	case t.Group != nil:
-		return say("replaces (complete lists) needs the list's version to be locked before its rows are written, which no mutation can do. %s, or keep the list in one json column", instead)
-	case t.Chained:
-		return say("chain needs the links to be locked before a row is written, which no mutation can do. %s, or carry a stable key and name an occupant", instead)
-	}
-	for i := range t.Columns {
-		c := &t.Columns[i]
-		switch c.Rule {
-		case merge.Sum, merge.Count:
-			return say("column %s: merge: %s needs its ledger and its total in one step, which no mutation can do. %s, or keep a row per event and add up when you read", c.Name, c.Rule, instead)
-		case merge.Chain:
-			return say("column %s: merge: chain needs the links to be locked, which no mutation can do. %s", c.Name, instead)
-		}
-		if !graphQLName.MatchString(c.Name) {
-			return say("column %s: Hasura shows no column of such a name. Rename it, or: %s", c.Name, instead)
-		}
-	}
-	for _, k := range t.Key {
-		switch k.Type.Kind {
-		case merge.JSON, merge.TextArray:
-			return say("key column %s: %s cannot be a key", k.Name, k.Type)
-		}
-	}
-	return nil
 }
 
 // tableKey tells tables apart: the same live table under another config is

@@ -75,7 +75,7 @@ func (h *hasura) state(ctx context.Context, t *sink.Table) (*tableState, error) 
 	if have != nil {
 		return have, nil
 	}
-	if err := refused(t); err != nil {
+	if err := sink.Refused(t, Refuses(t)); err != nil {
 		return nil, operator("%v", err)
 	}
 	names := []string{t.Name}

@@ -79,11 +79,14 @@ func (c *client) do(ctx context.Context, r request) (*reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
 	if len(r.body) > c.opts.MaxRequestBytes {
-		return nil, tooLarge(fmt.Sprintf("%d bytes are more than one request may have (max_request_bytes: %d)", len(r.body), c.opts.MaxRequestBytes))
+		return nil, tooLarge(fmt.Sprintf("%d bytes are more than one request may have (max_request: %d)", len(r.body), c.opts.MaxRequestBytes))
 	}
 	req, err := http.NewRequestWithContext(ctx, r.method, r.url(c.base), bytes.NewReader(r.body))
 	if err != nil {
 		return nil, c.unreachable(ctx, errors.New("the request cannot be made"))
+	}
+	for k, v := range c.opts.Headers {
+		req.Header[http.CanonicalHeaderKey(k)] = v
 	}
 	req.Header.Set("Accept", "application/json")
 	if r.path == "" {

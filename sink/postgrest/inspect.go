@@ -38,7 +38,7 @@ func (s *rest) state(ctx context.Context, t *sink.Table) (*tableState, error) {
 	if st != nil {
 		return st, nil
 	}
-	if err := Refuses(t, s.opts.Mode); err != nil {
+	if err := sink.Refused(t, Refuses(t, s.opts.Mode)); err != nil {
 		return nil, operator("%w", err)
 	}
 	have, err := s.inspected(ctx, []*sink.Table{t})

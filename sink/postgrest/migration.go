@@ -23,7 +23,7 @@ const reload = "notify pgrst, 'reload schema'"
 func Migration(tables []*sink.Table, live func(name string) *sink.Live, opts Options) (string, error) {
 	opts = opts.withDefaults()
 	for _, t := range tables {
-		if err := Refuses(t, opts.Mode); err != nil {
+		if err := sink.Refused(t, Refuses(t, opts.Mode)); err != nil {
 			return "", err
 		}
 	}
@@ -182,7 +182,7 @@ func grantFunction(opts Options, f function) []string {
 // once the migration has run, another may be found to be needed.
 func (s *rest) Plan(ctx context.Context, tables []*sink.Table) ([]string, error) {
 	for _, t := range tables {
-		if err := Refuses(t, s.opts.Mode); err != nil {
+		if err := sink.Refused(t, Refuses(t, s.opts.Mode)); err != nil {
 			return nil, err
 		}
 	}

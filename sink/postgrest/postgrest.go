@@ -63,6 +63,8 @@ type Options struct {
 	Schema string
 	// Mode is RPC or REST; default RPC.
 	Mode Mode
+	// Headers are sent with every request, for example those of a proxy.
+	Headers http.Header
 	// Role is the role of the database to which Migration grants what it needs;
 	// default the one that Key names, else service_role.
 	Role string
@@ -142,7 +144,7 @@ func Open(ctx context.Context, endpoint string, tables []*sink.Table, opts Optio
 		}
 	}
 	for i, t := range tables {
-		if err := Refuses(t, opts.Mode); err != nil {
+		if err := sink.Refused(t, Refuses(t, opts.Mode)); err != nil {
 			return nil, fmt.Errorf("open sink: %w", err)
 		}
 		for _, other := range tables[:i] {

@@ -42,7 +42,7 @@ func TestRefused(t *testing.T) {
 			m.Occupied, m.Chained = true, true
 			return &sink.Table{Name: "x", Table: merge.NewTable(m)}
 		}, modes, "chain"},
-		{"counters", func(t testing.TB) *sink.Table { return tableOf(t, "x", "id text", "n numeric sum") }, modes, "counter"},
+		{"counters", func(t testing.TB) *sink.Table { return tableOf(t, "x", "id text", "n numeric sum") }, modes, "merge: sum"},
 		{"beside", func(t testing.TB) *sink.Table {
 			x := tableOf(t, "x", "id text", "v text")
 			x.Versions = sink.Beside

@@ -104,7 +104,7 @@ func (s *sqlSink) Plan(ctx context.Context, tables []*sink.Table) ([]string, err
 	var out []string
 	done := map[string]bool{}
 	for _, t := range tables {
-		if err := compile.Refuses(t); err != nil {
+		if err := sink.Refused(t, compile.Refuses(t)); err != nil {
 			return nil, err
 		}
 		have, err := compile.Look(t, func(name string) (*sink.Live, error) {

@@ -63,7 +63,7 @@ func (o Options) withDefaults() Options {
 func Open(ctx context.Context, url string, tables []*sink.Table, opts Options) (sink.Sink, error) {
 	opts = opts.withDefaults()
 	for i, a := range tables {
-		if err := compile.Refuses(a); err != nil {
+		if err := sink.Refused(a, compile.Refuses(a)); err != nil {
 			return nil, fmt.Errorf("open sink: %w", err)
 		}
 		for _, b := range tables[:i] {

@@ -1,0 +1,57 @@
+package daemon
+
+import (
+	"slices"
+
+	"github.com/hookfold/hookfold/internal/config"
+	"github.com/hookfold/hookfold/internal/mapping"
+	"github.com/hookfold/hookfold/sink"
+)
+
+// Limits tells what a config asks of its targets that they cannot do, each at
+// its place in the file. It asks no database.
+func Limits(plan *mapping.Plan) *config.Problems {
+	out := &config.Problems{File: plan.Config.File}
+	for _, t := range plan.Tables {
+		target := plan.Config.TargetNamed(t.Target)
+		if target == nil || target.Kind == "" { // which is a problem of its own
+			continue
+		}
+		for _, r := range engines[target.Kind].refuses(target, &t.Table) {
+			pos, path := placeOf(t.Config, r)
+			out.Add(config.Error, pos, path, "target %s (%s) cannot keep this: %s.", target.Text, target.Kind, r.Text)
+		}
+	}
+	out.Sort()
+	return out
+}
+
+// placeOf finds what is refused of a table in its config.
+func placeOf(t *config.Table, r sink.Refusal) (config.Pos, string) {
+	switch r.Part {
+	case sink.KeepVersions:
+		return t.BesideAt, t.Path + ".keep_versions"
+	case sink.DeleteRule:
+		if t.OnDelete != nil {
+			return t.OnDelete.Pos, t.OnDelete.Path
+		}
+	case sink.Lists, sink.Chains, sink.Occupants:
+		for _, m := range t.Events {
+			switch {
+			case r.Part == sink.Lists && m.Replaces != nil:
+				return m.Replaces[0].Column.Pos, m.Path + ".replaces"
+			case r.Part == sink.Chains && m.Chain != nil:
+				return m.Chain.Pos, m.Chain.Path
+			case r.Part == sink.Occupants && m.Occupant != nil:
+				return m.Occupant.Pos, m.Occupant.Path
+			}
+		}
+	case sink.AColumn:
+		for _, c := range slices.Concat(t.Key, t.Columns) {
+			if c.Text == r.Column {
+				return c.Pos, c.Path
+			}
+		}
+	}
+	return t.Pos, t.Path
+}
