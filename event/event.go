@@ -33,6 +33,10 @@ type Delivery struct {
 	Body []byte
 	// Received is the time of receipt, in UTC.
 	Received time.Time
+	// Fetched is what fetches have read for its events, by index and name. A
+	// journal keeps what a delivery has when it is appended, and adds what comes
+	// later.
+	Fetched []Fetched
 	// Memo is of whoever reads the delivery's events; journals leave it alone.
 	Memo *Memo
 }

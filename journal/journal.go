@@ -13,7 +13,7 @@ import (
 
 // Journal is a durable log of deliveries. It is safe for concurrent use.
 type Journal interface {
-	// Append makes a delivery durable and sets its Position. It returns nil
+	// Append makes a delivery durable, with what it has Fetched, and sets its Position. It returns nil
 	// only once the delivery would survive a loss of power; calls made at the
 	// same time share one commit. On an error the delivery is not promised
 	// (though it may be there). ErrFull, ErrOverloaded and ErrBroken are in the
@@ -51,6 +51,12 @@ type Journal interface {
 	// received, recording the given ones for identities not seen before. The
 	// answer for one identity never changes while it is kept.
 	FirstReceipts(ctx context.Context, ids []Receipt) ([]Receipt, error)
+
+	// FirstFetched returns, for each event and fetch, what was read for it first,
+	// recording the given one where there is none yet. It is kept as long as the
+	// delivery, which must be in the journal, and comes with it from then on, in
+	// Fetched. The answer for one event and fetch never changes.
+	FirstFetched(ctx context.Context, reads []Fetched) ([]Fetched, error)
 
 	// Retain removes deliveries by age and size, oldest first, but none that a
 	// consumer has yet to settle, or that has a waiting or dead event.
@@ -208,6 +214,12 @@ type Receipt struct {
 	Source, ID string
 	Received   time.Time
 	Ref        event.Ref
+}
+
+// Fetched is what a fetch has read for an event of the delivery at a position.
+type Fetched struct {
+	Position event.Position
+	event.Fetched
 }
 
 // Retention says what to keep. Zero fields do not limit.

@@ -11,8 +11,13 @@
 //	raw_base64  the body's bytes in base64
 //
 // and may have received (RFC 3339), headers (a text or a list of texts by name),
-// path (what followed /in/{source} in the URL) and query. Any other name is an
-// error. A text that cannot be JSON, because it is not UTF-8, is written as
+// path (what followed /in/{source} in the URL), query, and fetched: what fetches
+// have read for its events, so that they mean the same once more:
+//
+//	"fetched":[{"fetch":"invitee","event":0,"status":200,"at":"2026-11-29T12:51:09Z","body":{…}}]
+//
+// with event 0 and status 200 where they are not given, headers as above, and
+// at most one of body, raw and raw_base64. Any other name is an error. A text that cannot be JSON, because it is not UTF-8, is written as
 // {"base64":"…"}.
 //
 // What is written is read back the same, byte for byte: a body is written as

@@ -56,6 +56,12 @@ func TestRoundTrip(t *testing.T) {
 		{"everything", event.Delivery{Source: "s", Received: at, Path: "/a b", Query: "x=%20&y", Body: []byte(`{}`),
 			Header: http.Header{"X-B": {"1"}, "X-A": {"1", "2"}, "X-None": {}, "X-Latin": {"caf\xe9"}}},
 			`{"source":"s","received":"2026-11-29T12:51:08.250000001Z","path":"/a b","query":"x=%20&y","headers":{"X-A":["1","2"],"X-B":"1","X-Latin":{"base64":"Y2Fm6Q=="},"X-None":[]},"body":{}}`},
+		{"what was fetched", event.Delivery{Source: "s", Body: []byte(`{}`), Fetched: []event.Fetched{
+			{Name: "invitee", Status: 200, At: at, Header: http.Header{"Etag": {"x"}}, Body: []byte(`{"v":1.0}`)},
+			{Name: "invitee", Index: 3, Status: 404, At: at}, {Name: "raw", At: at, Status: 200, Body: []byte("{}\n")},
+		}},
+			`{"source":"s","fetched":[{"fetch":"invitee","status":200,"at":"2026-11-29T12:51:08.250000001Z","headers":{"Etag":"x"},"body":{"v":1.0}},` +
+				`{"fetch":"invitee","event":3,"status":404,"at":"2026-11-29T12:51:08.250000001Z"},{"fetch":"raw","status":200,"at":"2026-11-29T12:51:08.250000001Z","raw":"{}\n"}],"body":{}}`},
 		{"path that is no UTF-8", event.Delivery{Source: "s", Path: "/\xff", Body: []byte(`1`)}, `{"source":"s","path":{"base64":"L/8="},"body":1}`},
 		{"nested as deep as is read", event.Delivery{Source: "s", Body: []byte(strings.Repeat("[", 1000) + strings.Repeat("]", 1000))},
 			`{"source":"s","raw":"` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `"}`},
@@ -124,6 +130,11 @@ func TestReadErrors(t *testing.T) {
 		{"object for a text", `{"source":"s","raw":"","path":{"base64":"?"}}`, `line 1: path is not text: give "…", or {"base64":"…"}`},
 		{"no time", `{"source":"s","raw":"","received":"soon"}`, `line 1: received: "soon" is not a time`},
 		{"time without offset", `{"source":"s","raw":"","received":"2026-01-01T00:00:00"}`, "line 1: received: "},
+		{"fetched of another kind", `{"source":"s","raw":"","fetched":{}}`, "line 1: fetched is an object, not a list"},
+		{"fetched without a name", `{"source":"s","raw":"","fetched":[{"at":"2026-01-01T00:00:00Z"}]}`, "line 1: fetched[0]: fetch is missing"},
+		{"fetched without a time", `{"source":"s","raw":"","fetched":[{"fetch":"a"}]}`, "line 1: fetched[0]: at is missing"},
+		{"fetched with another name", `{"source":"s","raw":"","fetched":[{"fetch":"a","code":1}]}`, `line 1: fetched[0]: "code" is not known`},
+		{"fetched with a status that is none", `{"source":"s","raw":"","fetched":[{"fetch":"a","at":"2026-01-01T00:00:00Z","status":"ok"}]}`, "line 1: fetched[0]: status is"},
 		{"too long", `{"source":"s","raw":"` + strings.Repeat("x", 200_000) + `"}`, "line 1: longer than 100000 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

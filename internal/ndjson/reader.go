@@ -89,7 +89,7 @@ func (r *Reader) read() ([]byte, error) {
 	}
 }
 
-var names = []string{"source", "received", "path", "query", "headers", "body", "raw", "raw_base64"}
+var names = []string{"source", "received", "path", "query", "headers", "fetched", "body", "raw", "raw_base64"}
 
 // parse reads a line. The delivery shares nothing with it.
 func parse(line []byte) (*event.Delivery, error) {
@@ -106,8 +106,12 @@ func parse(line []byte) (*event.Delivery, error) {
 		}
 	}
 	d := &event.Delivery{Header: http.Header{}}
-	if d.Body, err = body(doc); err != nil {
+	var found bool
+	if d.Body, found, err = body(doc); err != nil {
 		return nil, err
+	}
+	if !found {
+		return nil, errors.New(`there is no body: give body (JSON), raw (text) or raw_base64; an empty body is "raw":""`)
 	}
 	for _, t := range []struct {
 		name string
@@ -125,6 +129,9 @@ func parse(line []byte) (*event.Delivery, error) {
 	if d.Header, err = header(doc.Get("headers")); err != nil {
 		return nil, err
 	}
+	if d.Fetched, err = fetched(doc.Get("fetched")); err != nil {
+		return nil, err
+	}
 	if v := doc.Get("received"); v.Kind() != event.Missing {
 		at, _ := v.Scalar()
 		if d.Received, err = event.ParseTime(at, nil); err != nil {
@@ -134,9 +141,7 @@ func parse(line []byte) (*event.Delivery, error) {
 	return d, nil
 }
 
-func body(doc event.JSON) ([]byte, error) {
-	var b []byte
-	var err error
+func body(doc event.JSON) (b []byte, is bool, err error) {
 	found := 0
 	if v := doc.Get("body"); v.Kind() != event.Missing {
 		found++
@@ -146,22 +151,19 @@ func body(doc event.JSON) ([]byte, error) {
 		found++
 		s, textErr := plain(v)
 		if b, err = []byte(s), textErr; err != nil {
-			return nil, fmt.Errorf("raw %w", err)
+			return nil, false, fmt.Errorf("raw %w", err)
 		}
 	}
 	if v := doc.Get("raw_base64"); v.Kind() != event.Missing {
 		found++
 		if b, err = base64.StdEncoding.DecodeString(v.Text()); err != nil || v.Kind() != event.String {
-			return nil, errors.New("raw_base64 is not base64 text")
+			return nil, false, errors.New("raw_base64 is not base64 text")
 		}
 	}
-	switch found {
-	case 0:
-		return nil, errors.New(`there is no body: give body (JSON), raw (text) or raw_base64; an empty body is "raw":""`)
-	case 1:
-		return b, nil
+	if found < 2 {
+		return b, found == 1, nil
 	}
-	return nil, errors.New("there is more than one of body, raw and raw_base64: give one")
+	return nil, false, errors.New("there is more than one of body, raw and raw_base64: give one")
 }
 
 func header(v event.JSON) (http.Header, error) {

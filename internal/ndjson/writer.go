@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -26,7 +27,7 @@ func NewWriter(w io.Writer) *Writer { return &Writer{out: w} }
 
 // Write writes one delivery. The error is the underlying writer's, or says that
 // the delivery could not be read back: it names no source, or has a header
-// whose name is not text.
+// whose name is not text, or what was fetched for it does not say when.
 func (w *Writer) Write(d *event.Delivery) error {
 	if d.Source == "" {
 		return fmt.Errorf("write delivery #%d: it names no source", d.Position)
@@ -34,6 +35,11 @@ func (w *Writer) Write(d *event.Delivery) error {
 	for name := range d.Header {
 		if !utf8.ValidString(name) {
 			return fmt.Errorf("write delivery #%d: the header name %q is not text", d.Position, name)
+		}
+	}
+	for i := range d.Fetched {
+		if err := writable(&d.Fetched[i]); err != nil {
+			return fmt.Errorf("write delivery #%d: %w", d.Position, err)
 		}
 	}
 	w.buf = append(appendDelivery(w.buf[:0], d), '\n')
@@ -54,18 +60,24 @@ func appendDelivery(b []byte, d *event.Delivery) []byte {
 	if d.Query != "" {
 		b = appendText(append(b, `,"query":`...), d.Query)
 	}
-	if len(d.Header) > 0 {
-		b = append(b, `,"headers":{`...)
-		for i, name := range slices.Sorted(maps.Keys(d.Header)) {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(appendText(b, name), ':')
-			b = appendValues(b, d.Header[name])
-		}
-		b = append(b, '}')
+	b = appendHeader(b, d.Header)
+	b = appendFetched(b, d.Fetched)
+	return append(appendBody(b, d.Body, inLine), '}')
+}
+
+func appendHeader(b []byte, h http.Header) []byte {
+	if len(h) == 0 {
+		return b
 	}
-	return append(appendBody(b, d.Body), '}')
+	b = append(b, `,"headers":{`...)
+	for i, name := range slices.Sorted(maps.Keys(h)) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendText(b, name), ':')
+		b = appendValues(b, h[name])
+	}
+	return append(b, '}')
 }
 
 func appendValues(b []byte, values []string) []byte {
@@ -82,9 +94,9 @@ func appendValues(b []byte, values []string) []byte {
 	return append(b, ']')
 }
 
-func appendBody(b, body []byte) []byte {
+func appendBody(b, body []byte, in around) []byte {
 	switch {
-	case embeds(body):
+	case embeds(body, in):
 		return append(append(b, `,"body":`...), body...)
 	case utf8.Valid(body):
 		return appendText(append(b, `,"raw":`...), string(body))
@@ -93,17 +105,24 @@ func appendBody(b, body []byte) []byte {
 	return append(base64.StdEncoding.AppendEncode(b, body), '"')
 }
 
+// around is what stands before and after a body in its line.
+type around struct {
+	before, after string
+	find          func(doc event.JSON) event.JSON
+}
+
+var inLine = around{`{"body":`, `}`, func(doc event.JSON) event.JSON { return doc.Get("body") }}
+
 // embeds tells whether a body, put into a line as it is, is read back the same:
 // it is one JSON value in UTF-8, with nothing around it and no line break, and
-// stays readable one level down.
-func embeds(body []byte) bool {
+// stays readable so far down.
+func embeds(body []byte, in around) bool {
 	if !utf8.Valid(body) || bytes.ContainsAny(body, "\r\n") {
 		return false
 	}
-	wrapped := make([]byte, 0, len(body)+len(`{"body":}`))
-	wrapped = append(append(append(wrapped, `{"body":`...), body...), '}')
+	wrapped := slices.Concat([]byte(in.before), body, []byte(in.after))
 	doc, err := event.ParseJSON(wrapped)
-	return err == nil && bytes.Equal(doc.Get("body").Raw(), body)
+	return err == nil && bytes.Equal(in.find(doc).Raw(), body)
 }
 
 // appendText appends a JSON text, or {"base64":"…"} for what is not UTF-8.

@@ -245,13 +245,16 @@ func testClose(t *testing.T, s *suite) {
 		"drop":           func() error { return second(s.j.Drop(ctx, journal.Filter{})) },
 		"state":          func() error { return second(s.j.State(ctx, "rows", event.Ref{Position: d.Position})) },
 		"first receipts": func() error { return second(s.j.FirstReceipts(ctx, []journal.Receipt{{Source: "a", ID: "b"}})) },
-		"retain":         func() error { return second(s.j.Retain(ctx, journal.Retention{Age: 1}, start)) },
-		"stats":          func() error { return second(s.j.Stats(ctx)) },
-		"healthy":        s.j.Healthy,
-		"next":           func() error { return second(c.Next(ctx, journal.Limit{})) },
-		"due":            func() error { return second(c.Due(ctx, start, journal.Limit{})) },
-		"done":           func() error { return c.Done(ctx, b, nil) },
-		"lag":            func() error { _, _, err := c.Lag(ctx); return err },
+		"first fetched": func() error {
+			return second(s.j.FirstFetched(ctx, []journal.Fetched{answer(d.Position, 0, "invitee", "{}")}))
+		},
+		"retain":  func() error { return second(s.j.Retain(ctx, journal.Retention{Age: 1}, start)) },
+		"stats":   func() error { return second(s.j.Stats(ctx)) },
+		"healthy": s.j.Healthy,
+		"next":    func() error { return second(c.Next(ctx, journal.Limit{})) },
+		"due":     func() error { return second(c.Due(ctx, start, journal.Limit{})) },
+		"done":    func() error { return c.Done(ctx, b, nil) },
+		"lag":     func() error { _, _, err := c.Lag(ctx); return err },
 	} {
 		if err := call(); !errors.Is(err, journal.ErrClosed) {
 			t.Errorf("%s in a closed journal: %v, want %v", name, err, journal.ErrClosed)

@@ -23,6 +23,7 @@ const (
 	OpDrop          Op = "drop"
 	OpState         Op = "state"
 	OpFirstReceipts Op = "first-receipts"
+	OpFirstFetched  Op = "first-fetched"
 	OpRetain        Op = "retain"
 	OpStats         Op = "stats"
 	OpHealthy       Op = "healthy"
@@ -176,6 +177,10 @@ func (f *faulty) State(ctx context.Context, consumer string, r event.Ref) (journ
 
 func (f *faulty) FirstReceipts(ctx context.Context, ids []journal.Receipt) ([]journal.Receipt, error) {
 	return value(result(f.faults, ctx, OpFirstReceipts, func() ([]journal.Receipt, error) { return f.Journal.FirstReceipts(ctx, ids) }))
+}
+
+func (f *faulty) FirstFetched(ctx context.Context, reads []journal.Fetched) ([]journal.Fetched, error) {
+	return value(result(f.faults, ctx, OpFirstFetched, func() ([]journal.Fetched, error) { return f.Journal.FirstFetched(ctx, reads) }))
 }
 
 func (f *faulty) Retain(ctx context.Context, keep journal.Retention, now time.Time) (journal.Removed, error) {

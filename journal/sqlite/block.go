@@ -131,32 +131,39 @@ func encodeFrame(d *event.Delivery) []byte {
 	b = appendText(b, d.Source)
 	b = appendText(b, d.Path)
 	b = appendText(b, d.Query)
-	if d.Header == nil {
-		b = append(b, 0)
-	} else {
-		b = binary.AppendUvarint(b, uint64(len(d.Header))+1)
-		for _, name := range slices.Sorted(maps.Keys(d.Header)) {
-			b = appendText(b, name)
-			values := d.Header[name]
-			if values == nil {
-				b = append(b, 0)
-				continue
-			}
-			b = binary.AppendUvarint(b, uint64(len(values))+1)
-			for _, v := range values {
-				b = appendText(b, v)
-			}
-		}
-	}
-	if d.Body == nil {
-		return append(b, 0)
-	}
-	b = binary.AppendUvarint(b, uint64(len(d.Body))+1)
-	return append(b, d.Body...)
+	return appendBytes(appendHeader(b, d.Header), d.Body)
 }
 
 func appendText[T string | []byte](b []byte, s T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func appendHeader(b []byte, h http.Header) []byte {
+	if h == nil {
+		return append(b, 0)
+	}
+	b = binary.AppendUvarint(b, uint64(len(h))+1)
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		b = appendText(b, name)
+		values := h[name]
+		if values == nil {
+			b = append(b, 0)
+			continue
+		}
+		b = binary.AppendUvarint(b, uint64(len(values))+1)
+		for _, v := range values {
+			b = appendText(b, v)
+		}
+	}
+	return b
+}
+
+func appendBytes(b, body []byte) []byte {
+	if body == nil {
+		return append(b, 0)
+	}
+	b = binary.AppendUvarint(b, uint64(len(body))+1)
+	return append(b, body...)
 }
 
 // decoder decodes frames. It keeps the short texts it has seen, since names
@@ -181,29 +188,31 @@ func (c *decoder) frame(p event.Position, frame []byte) (*event.Delivery, error)
 		d.Received = time.Unix(sec, int64(nsec)).UTC()
 	}
 	d.Source, d.Path, d.Query = c.text(&r), c.text(&r), c.text(&r)
-	if n := r.count(); n >= 0 {
-		d.Header = make(http.Header, n)
-		for range n {
-			name := c.text(&r)
-			var values []string
-			if m := r.count(); m >= 0 {
-				values = make([]string, m)
-				for i := range values {
-					values[i] = c.text(&r)
-				}
-			}
-			d.Header[name] = values
-		}
-	}
-	if n := r.uvarint(); n > 0 {
-		if body := r.take(n - 1); !r.failed {
-			d.Body = append(make([]byte, 0, len(body)), body...)
-		}
-	}
+	d.Header, d.Body = c.header(&r), r.bytes()
 	if r.failed || len(r.b) != 0 {
 		return nil, fmt.Errorf("%w: delivery #%d cannot be read", errDamaged, p)
 	}
 	return d, nil
+}
+
+func (c *decoder) header(r *reader) http.Header {
+	n := r.count()
+	if n < 0 {
+		return nil
+	}
+	h := make(http.Header, n)
+	for range n {
+		name := c.text(r)
+		var values []string
+		if m := r.count(); m >= 0 {
+			values = make([]string, m)
+			for i := range values {
+				values[i] = c.text(r)
+			}
+		}
+		h[name] = values
+	}
+	return h
 }
 
 func (c *decoder) text(r *reader) string {
@@ -268,4 +277,17 @@ func (r *reader) take(n uint64) []byte {
 	b := r.b[:n:n]
 	r.b = r.b[n:]
 	return b
+}
+
+// bytes returns a copy.
+func (r *reader) bytes() []byte {
+	n := r.uvarint()
+	if n == 0 {
+		return nil
+	}
+	body := r.take(n - 1)
+	if r.failed {
+		return nil
+	}
+	return append(make([]byte, 0, len(body)), body...)
 }

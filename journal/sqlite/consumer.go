@@ -196,6 +196,10 @@ func (c *consumer) take(ctx context.Context, limit journal.Limit) (*journal.Batc
 	for i, it := range l.items {
 		b.Deliveries[i], l.positions[i] = it.delivery, it.delivery.Position
 	}
+	if err := c.j.withFetched(ctx, b.Deliveries); err != nil {
+		c.giveBack(l)
+		return nil, fmt.Errorf("consumer %s: %w", c.name, err)
+	}
 	c.leases[l] = struct{}{}
 	return b, nil
 }

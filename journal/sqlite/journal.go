@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hookfold/hookfold/event"
@@ -80,6 +81,8 @@ type Journal struct {
 	options Options
 	lock    *lock // nil unless Owner
 	cache   cache
+	// fetches is set once anything was fetched; an Owner need not look before.
+	fetches atomic.Bool
 
 	// filing guards the open file: it is held for reading by whoever reads, and
 	// for writing by the writer when it opens the file again.
@@ -132,6 +135,11 @@ func Open(path string, options Options) (*Journal, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal %s: %w", path, err), j.file.close(), j.unlock())
 	}
+	any, err := j.file.number(context.Background(), "any-fetched")
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open journal %s: %w", path, err), j.file.close(), j.unlock())
+	}
+	j.fetches.Store(any > 0)
 	j.last = event.Position(next) - 1
 	w := &writer{j: j, acked: j.last}
 	go w.run()
@@ -167,7 +175,7 @@ func (j *Journal) Append(ctx context.Context, d *event.Delivery) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	a := &appending{frame: encodeFrame(d), received: d.Received, done: make(chan error, 1)}
+	a := &appending{frame: encodeFrame(d), received: d.Received, fetched: cloneFetched(d.Fetched), done: make(chan error, 1)}
 	if len(a.frame) > maxPayload-64 {
 		return fmt.Errorf("append: a delivery of %d bytes is more than a journal takes (%d)", len(a.frame), maxPayload-64)
 	}

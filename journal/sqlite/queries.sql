@@ -169,6 +169,30 @@ SELECT received, position, idx FROM receipt WHERE identity = ?1
 -- name: put-receipt
 INSERT INTO receipt (identity, received, position, idx) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING
 
+-- name: fetched
+SELECT f.position, f.idx, f.name, f.reading, r.data FROM fetched f JOIN reading r ON r.id = f.reading
+WHERE f.position BETWEEN ?1 AND ?2 ORDER BY f.position, f.idx, f.name
+
+-- name: any-fetched
+SELECT EXISTS (SELECT 1 FROM fetched)
+
+-- name: is-fetched
+SELECT reading FROM fetched WHERE position = ?1 AND idx = ?2 AND name = ?3
+
+-- name: put-reading
+INSERT INTO reading (data) VALUES (?1)
+
+-- name: put-fetched
+INSERT INTO fetched (position, idx, name, reading) VALUES (?1, ?2, ?3, ?4)
+
+-- name: delete-readings
+-- What was read for deliveries of a range, and for none outside of it.
+DELETE FROM reading WHERE id IN (SELECT f.reading FROM fetched f WHERE f.position BETWEEN ?1 AND ?2)
+  AND NOT EXISTS (SELECT 1 FROM fetched o WHERE o.reading = reading.id AND o.position NOT BETWEEN ?1 AND ?2)
+
+-- name: delete-fetched
+DELETE FROM fetched WHERE position BETWEEN ?1 AND ?2
+
 -- name: oldest-blocks
 SELECT first, count, kept, newest, length(data) FROM block WHERE first >= ?1 ORDER BY first LIMIT ?2
 

@@ -14,6 +14,7 @@ import (
 type appending struct {
 	frame    []byte
 	received time.Time
+	fetched  []event.Fetched
 	position event.Position // set before done
 	done     chan error     // has room for the outcome
 }

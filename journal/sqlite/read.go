@@ -157,7 +157,7 @@ func (j *Journal) deliveries(ctx context.Context, positions []event.Position) ([
 			return nil, err
 		}
 	}
-	return deliveries, nil
+	return deliveries, j.withFetched(ctx, deliveries)
 }
 
 // Scan implements journal.Journal.
@@ -175,6 +175,7 @@ func (j *Journal) Scan(ctx context.Context, from event.Position, f func(*event.D
 			return err
 		}
 		for _, b := range blocks {
+			var all []*event.Delivery
 			for i, frame := range b.frames {
 				p := b.first + event.Position(i)
 				if p < from || len(frame) == 0 {
@@ -184,6 +185,12 @@ func (j *Journal) Scan(ctx context.Context, from event.Position, f func(*event.D
 				if err != nil {
 					return err
 				}
+				all = append(all, d)
+			}
+			if err := j.withFetched(ctx, all); err != nil {
+				return err
+			}
+			for _, d := range all {
 				if err := f(d); err != nil {
 					return err
 				}

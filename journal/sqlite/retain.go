@@ -173,6 +173,11 @@ func (s *store) removeFrom(ctx context.Context, c candidate) (removed int64, err
 	if err != nil {
 		return 0, err
 	}
+	if len(held) < int(c.kept) {
+		if err := s.removeFetched(ctx, c, held); err != nil {
+			return 0, err
+		}
+	}
 	if len(held) == 0 {
 		_, err := s.exec(ctx, "delete-block", int64(c.first))
 		return c.kept, err

@@ -193,6 +193,9 @@ func (w *writer) insert(ctx context.Context, appends []*appending) (blocks []*bl
 			b.frames = append(b.frames, a.frame)
 			b.bytes += len(a.frame)
 			newest = max(newest, nanoseconds(a.received))
+			if err := w.j.putFetched(ctx, a.position, a.fetched); err != nil {
+				return nil, 0, err
+			}
 		}
 		appends = appends[len(b.frames):]
 		sealed := sealBlock(b.first, b.frames)
