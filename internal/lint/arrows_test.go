@@ -14,7 +14,7 @@ var levels = [][]string{
 	{"event"},
 	{"source", "merge", "internal/expr"},
 	{"converge", "merge/mergetest", "journal", "sink", "internal/config", "internal/ndjson", "internal/calm"},
-	{"journal/*", "internal/compile", "internal/mapping", "internal/testdb", "journal/journaltest", "sink/sinktest", "internal/witness"},
+	{"journal/*", "internal/compile", "internal/mapping", "internal/testdb", "internal/tdstest", "journal/journaltest", "sink/sinktest", "internal/witness"},
 	{"internal/check", "sink/*", "sink/*/*test", "internal/ingest", "internal/pipeline"},
 	{"internal/metrics"},
 	{"internal/daemon"},
