@@ -51,6 +51,13 @@ type Sink interface {
 	// returns all rows, sorted by key.
 	Read(ctx context.Context, t *Table, keys []merge.Key) ([]*merge.Row, error)
 
+	// Page reads every row of a table as it lives, a page of at most limit rows at
+	// a time: the first page, or with the cursor of the page before the one behind
+	// it. The cursor that it returns is "" when there is no row behind. The order
+	// is the database's own. A row that is inserted or removed meanwhile may be
+	// seen or not, every other is seen once; one whose key is NULL is not seen.
+	Page(ctx context.Context, t *Table, after Cursor, limit int) (rows []*merge.Row, next Cursor, err error)
+
 	// Plan returns the statements that bring the live schema in line with the
 	// tables, and none if it is: additive only, in the order to be run.
 	Plan(ctx context.Context, tables []*Table) ([]string, error)
@@ -63,6 +70,9 @@ type Sink interface {
 
 	Close() error
 }
+
+// Cursor is a place between two pages, for the sink that gave it.
+type Cursor string
 
 // Knower is a Sink that can tell which rows it knows.
 type Knower interface {

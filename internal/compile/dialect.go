@@ -47,6 +47,10 @@ type dialect interface {
 	// writes alike; byKey selects such columns by key.
 	read(expr string, f field) string
 	byKey(columns, table, on string, params []Param) string
+	// page ends a query of every row so that it gives a page of them in the order
+	// of the key. Its parameters are texts: with after the parts of the key behind
+	// which the page begins, as they were read, and then the most rows.
+	page(all string, key []field, after bool) string
 	// versions writes the statements on the table of versions.
 	versions(table string) (claim, hold, save string)
 	// insert writes INSERT up to ON CONFLICT.

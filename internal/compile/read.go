@@ -14,6 +14,10 @@ type Reading struct {
 	// of the parameters for ByKey on PostgreSQL, the columns of Fields.
 	ByKey Statement
 	All   string
+	// First reads the first page of every row, and Next the one behind a row. The
+	// parameters are texts: for Next the parts of that row's key as they were
+	// read, and then the most rows. The parts of the key are the first of Fields.
+	First, Next string
 	// Fields say what the columns are.
 	Fields []Param
 	// Versions reads the versions that lie beside: key, versions. Its parameter
@@ -64,6 +68,7 @@ func Read(d Dialect, t *sink.Table, live *sink.Live) (*Reading, error) {
 	columns := strings.Join(exprs, ", ")
 	out.ByKey = Statement{x.byKey(columns, QuoteTable(t.Name), strings.Join(on, " and "), params), params}
 	out.All = fmt.Sprintf("select %s from %s as t", columns, QuoteTable(t.Name))
+	out.pages(x, r.key)
 	if r.beside {
 		versions := QuoteTable(VersionsTable(t.Name))
 		if d == SQLite {
@@ -87,8 +92,10 @@ func readHeld(d Dialect, t *sink.Table, live *sink.Live) (*Reading, error) {
 	for _, f := range append(r.fields(), r.touch...) {
 		columns = append(columns, x.read(at(f), f))
 	}
-	return &Reading{ByKey: r.read(x, r.key, false), Fields: r.reading(),
-		All: fmt.Sprintf("select %s from %s as t", strings.Join(columns, ", "), QuoteTable(t.Name))}, nil
+	out := &Reading{ByKey: r.read(x, r.key, false), Fields: r.reading(),
+		All: fmt.Sprintf("select %s from %s as t", strings.Join(columns, ", "), QuoteTable(t.Name))}
+	out.pages(x, r.key)
+	return out, nil
 }
 
 func (d postgres) byKey(columns, table, on string, params []Param) string {

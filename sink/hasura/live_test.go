@@ -95,6 +95,10 @@ func (w *within) Inspect(ctx context.Context, t *sink.Table) (*sink.Live, error)
 	return w.Sink.Inspect(ctx, w.in(t))
 }
 
+func (w *within) Page(ctx context.Context, t *sink.Table, after sink.Cursor, limit int) ([]*merge.Row, sink.Cursor, error) {
+	return w.Sink.Page(ctx, w.in(t), after, limit)
+}
+
 func (w *within) Read(ctx context.Context, t *sink.Table, keys []merge.Key) ([]*merge.Row, error) {
 	return w.Sink.Read(ctx, w.in(t), keys)
 }

@@ -225,29 +225,57 @@ func (h *hasura) Read(ctx context.Context, t *sink.Table, keys []merge.Key) ([]*
 		return out, nil
 	}
 	var out []*merge.Row
-	where := exp("{}")
-	order := st.own.order()
-	var before []answerRow
-	for {
-		found, err := h.selectRows(ctx, selection{st.own, where, columnNames(columns), fmt.Sprintf(" order_by:[%s] limit:%d", order, rowsPerQuery)})
+	for after := sink.Cursor(""); ; {
+		rows, next, err := h.Page(ctx, t, after, rowsPerQuery)
 		if err != nil {
-			return nil, public(err)
+			return nil, err
 		}
-		rows := found[0]
-		if len(rows) == 0 { // the role may see fewer rows at once than were asked for
+		out = append(out, rows...)
+		if next == "" {
 			break
 		}
-		if st.own.sameEnd(before, rows) {
-			return nil, public(errStuck)
-		}
-		before = rows
-		for _, x := range rows {
-			out = append(out, st.own.row(columns, x))
-		}
-		where = st.own.behind(rows[len(rows)-1])
+		after = next
 	}
 	slices.SortFunc(out, func(a, b *merge.Row) int { return strings.Compare(string(a.Key), string(b.Key)) })
 	return out, nil
+}
+
+// Page is sink.Sink's. The role may see fewer rows at once than are asked for, so
+// only a page without rows is the last. A cursor is the last row, as it came.
+func (h *hasura) Page(ctx context.Context, t *sink.Table, after sink.Cursor, limit int) ([]*merge.Row, sink.Cursor, error) {
+	st, err := h.state(ctx, t)
+	if err != nil {
+		return nil, "", public(err)
+	}
+	columns := st.own.readColumns()
+	where := exp("{}")
+	var before answerRow
+	if after != "" {
+		if err := json.Unmarshal([]byte(after), &before); err != nil {
+			return nil, "", fmt.Errorf("read a page of %s: %q is no cursor of it", t.Name, after)
+		}
+		where = st.own.behind(before)
+	}
+	found, err := h.selectRows(ctx, selection{st.own, where, columnNames(columns), fmt.Sprintf(" order_by:[%s] limit:%d", st.own.order(), min(max(limit, 1), rowsPerQuery))})
+	if err != nil || len(found[0]) == 0 {
+		return nil, "", public(err)
+	}
+	last := answerRow{}
+	for _, c := range st.own.key {
+		last[c.name] = found[0][len(found[0])-1][c.name]
+	}
+	if before != nil && st.own.sameEnd([]answerRow{before}, []answerRow{last}) {
+		return nil, "", public(errStuck)
+	}
+	next, err := json.Marshal(last)
+	if err != nil {
+		return nil, "", public(err)
+	}
+	var out []*merge.Row
+	for _, x := range found[0] {
+		out = append(out, st.own.row(columns, x))
+	}
+	return out, sink.Cursor(next), nil
 }
 
 var errStuck = operator("Hasura gives the same rows again when it is asked for those behind them")
@@ -276,7 +304,7 @@ func (r *relation) behind(last answerRow) exp {
 	var ways []exp
 	var same []exp
 	for _, c := range r.key {
-		v := last[c.name]
+		v := encode(c.gqlColumn, c.Type.Kind, valueOf(c.Type, c.gqlColumn, last[c.name]).Text())
 		ways = append(ways, allOf(append(slices.Clone(same), is(c.name, "_gt", v))...))
 		same = append(same, is(c.name, "_eq", v))
 	}

@@ -139,29 +139,63 @@ func (r *reader) keys(ctx context.Context, keys []merge.Key) (map[merge.Key]*mer
 	return out, nil
 }
 
-// all reads every row, a page at a time, each from behind the last key of the one
-// before, as the database orders keys.
-func (r *reader) all(ctx context.Context) ([]*merge.Row, error) {
+// page reads rows from behind a key on, as the database orders keys, and tells
+// whether there are more.
+func (r *reader) page(ctx context.Context, last *merge.Key, limit int) (rows []*merge.Row, more bool, err error) {
 	var order []string
 	for _, k := range r.t.Key {
 		order = append(order, columnIn(k.Name)+".asc")
 	}
-	page := []filter{{"order", strings.Join(order, ",")}, {"limit", fmt.Sprint(pageRows)}}
+	filters := []filter{{"order", strings.Join(order, ",")}, {"limit", fmt.Sprint(min(max(limit, 1), pageRows))}}
+	if last != nil {
+		filters = append([]filter{after(r.t, *last)}, filters...)
+	}
+	rows, total, err := r.get(ctx, filters...)
+	if err != nil {
+		return nil, false, located(err, r.t)
+	}
+	return rows, len(rows) > 0 && len(rows) < total, nil
+}
+
+// all reads every row.
+func (r *reader) all(ctx context.Context) ([]*merge.Row, error) {
 	var out []*merge.Row
+	var last *merge.Key
 	for {
-		filters := page
-		if len(out) > 0 {
-			filters = append([]filter{after(r.t, out[len(out)-1].Key)}, page...)
-		}
-		rows, total, err := r.get(ctx, filters...)
+		rows, more, err := r.page(ctx, last, pageRows)
 		if err != nil {
-			return nil, located(err, r.t)
+			return nil, err
 		}
-		out = append(out, rows...)
-		if len(rows) == 0 || len(rows) >= total {
+		if out = append(out, rows...); !more {
 			return out, nil
 		}
+		last = &rows[len(rows)-1].Key
 	}
+}
+
+// Page is sink.Sink's. A cursor is the key of the last row.
+func (s *rest) Page(ctx context.Context, t *sink.Table, after sink.Cursor, limit int) ([]*merge.Row, sink.Cursor, error) {
+	have, err := s.look(ctx, []*sink.Table{t})
+	if err != nil {
+		return nil, "", asError(err)
+	}
+	r, err := s.reader(t, have.live(t.Name))
+	if err != nil {
+		return nil, "", operator("%w", err)
+	}
+	var last *merge.Key
+	if after != "" {
+		k, err := compile.ParseKeyText(string(after))
+		if err != nil {
+			return nil, "", fmt.Errorf("read a page of %s: %w", t.Name, err)
+		}
+		last = &k
+	}
+	rows, more, err := r.page(ctx, last, limit)
+	if err != nil || !more {
+		return rows, "", asError(err)
+	}
+	return rows, sink.Cursor(compile.KeyText(rows[len(rows)-1].Key)), nil
 }
 
 // row makes a row of an object.

@@ -76,6 +76,7 @@ func Run(t *testing.T, e Engine) {
 		t.Run("Touch", func(t *testing.T) { touch(t, e) })
 	}
 	t.Run("Known", func(t *testing.T) { known(t, e) })
+	t.Run("Pages", func(t *testing.T) { pages(t, e) })
 	t.Run("LargeBatch", func(t *testing.T) { largeBatch(t, e) })
 	t.Run("PlanIsAdditiveAndDone", func(t *testing.T) { plan(t, e) })
 }

@@ -33,53 +33,63 @@ func (s *sqlSink) readRows(ctx context.Context, t *sink.Table, keys []merge.Key)
 		return nil, operator("%w", err)
 	}
 	var out []*merge.Row
-	beside := map[string]map[string]string{}
 	err = s.read(ctx, func(c conn) error {
-		take := func(cols []cell) error {
-			v := map[string]string{}
-			if cols[1].ok && json.Unmarshal([]byte(cols[1].text), &v) == nil {
-				beside[cols[0].text] = v
-			}
-			return nil
-		}
 		if keys == nil {
-			if how.Versions != "" {
-				if err := c.sideRows(ctx, how.Versions, t.Name, nil, take); err != nil {
-					return err
-				}
-			}
 			err := c.all(ctx, how.All, nil, func(cols []cell) error {
 				out = append(out, rowOf(t, how.Fields, cols))
 				return nil
 			})
 			slices.SortFunc(out, func(a, b *merge.Row) int { return strings.Compare(string(a.Key), string(b.Key)) })
-			return err
+			if err != nil {
+				return err
+			}
+			return s.besides(ctx, c, how, t, out, nil)
 		}
 		items := make([]item, len(keys))
 		for i, k := range keys {
 			items[i].row = &merge.Row{Key: k}
 		}
 		out = make([]*merge.Row, len(keys))
-		if how.Versions != "" {
-			if err := c.sideRows(ctx, how.VersionsByKey, t.Name, keyTexts(keys), take); err != nil {
-				return err
-			}
-		}
-		return c.query(ctx, how.ByKey, items, func(n int, cols []cell) error {
+		if err := c.query(ctx, how.ByKey, items, func(n int, cols []cell) error {
 			out[n] = rowOf(t, how.Fields, cols)
 			out[n].Key = keys[n]
 			return nil
-		})
+		}); err != nil {
+			return err
+		}
+		return s.besides(ctx, c, how, t, out, keys)
 	})
-	if err != nil {
-		return nil, err
+	return out, err
+}
+
+// besides completes rows with the versions that lie beside them, of these keys
+// or, with nil, of all.
+func (s *sqlSink) besides(ctx context.Context, c conn, how *compile.Reading, t *sink.Table, rows []*merge.Row, keys []merge.Key) error {
+	beside := map[string]map[string]string{}
+	take := func(cols []cell) error {
+		v := map[string]string{}
+		if cols[1].ok && json.Unmarshal([]byte(cols[1].text), &v) == nil {
+			beside[cols[0].text] = v
+		}
+		return nil
 	}
-	for _, r := range out {
+	var err error
+	switch {
+	case how.Versions == "":
+	case keys == nil:
+		err = c.sideRows(ctx, how.Versions, t.Name, nil, take)
+	default:
+		err = c.sideRows(ctx, how.VersionsByKey, t.Name, keyTexts(keys), take)
+	}
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
 		if r != nil {
 			complete(t, r, beside[compile.KeyText(r.Key)])
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // rowOf makes a row of what was read.
