@@ -40,7 +40,7 @@ func (t *Table) Shown(r *Row) *Row {
 		switch s := t.scopeOf[i]; {
 		case t.Occupied && t.OfKey(i): // it outlives the occupant that is deleted
 		case col.Rule == Flag:
-			out.Cells[i] = Cell{Set: true, Value: t.flag(col, r.Gone())}
+			out.Cells[i] = Cell{Set: true, Value: t.Flag(col, r.Gone())}
 		case s < 0 || r.Deleted == "" || r.Deleted <= r.Scopes[s]:
 		case t.OnDelete == DeleteRemove:
 			out.Cells[i], out.Scopes[s] = Cell{}, ""
@@ -60,9 +60,9 @@ func (t *Table) flagged() bool {
 	return false
 }
 
-// flag is what a Flag column shows: its OnDelete while the row is deleted, else
-// the opposite of a bool, and NULL for any other type.
-func (t *Table) flag(c *Column, gone bool) Value {
+// Flag gives what a Flag column shows: its OnDelete while the row is deleted,
+// else the opposite of a bool, and NULL for any other type.
+func (t *Table) Flag(c *Column, gone bool) Value {
 	switch {
 	case gone:
 		return *c.OnDelete

@@ -93,19 +93,43 @@ func TestGolden(t *testing.T) {
 				}
 				b.WriteString("==== " + string(d) + "\n\n" + script + "\n")
 			}
-			file := filepath.Join("testdata", name+".golden.sql")
-			if *update {
-				if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), b.String()); diff != "" {
-				t.Errorf("run go test ./internal/compile -update if this is meant:\n%s", diff)
-			}
+			golden(t, name+".golden.sql", b.String())
 		})
+	}
+}
+
+// TestGuardGolden shows the guard triggers of each example, the dialects side by
+// side, or why there is none.
+func TestGuardGolden(t *testing.T) {
+	for name, table := range examples(t) {
+		t.Run(name, func(t *testing.T) {
+			var b strings.Builder
+			for _, d := range compile.Dialects {
+				script, err := compile.GuardScript(d, table, compile.Schemas{})
+				if err != nil {
+					script = "-- " + err.Error() + "\n"
+				}
+				b.WriteString("==== " + string(d) + "\n\n" + script + "\n")
+			}
+			golden(t, name+".guard.sql", b.String())
+		})
+	}
+}
+
+// golden compares a text with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("run go test ./internal/compile -update if this is meant:\n%s", diff)
 	}
 }

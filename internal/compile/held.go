@@ -43,6 +43,14 @@ type HeldStatements struct {
 	Purge string
 }
 
+// LockClass is the first half of Hookfold's advisory locks on PostgreSQL, "hook",
+// and Buckets is how many of them the keys of all tables share, so that a batch
+// of any size fits the database's table of locks.
+const (
+	LockClass = 0x686f6f6b
+	Buckets   = 1024
+)
+
 // LockSQL takes PostgreSQL's locks until the transaction ends: their class, and
 // their numbers in order.
 const LockSQL = "select pg_advisory_xact_lock($1::int4, b) from unnest($2::int4[]) as b"

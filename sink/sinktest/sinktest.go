@@ -33,6 +33,9 @@ type Engine struct {
 	LocalOnly bool
 	// NotOccupied says that the sink refuses tables with occupants.
 	NotOccupied bool
+	// Holds says which tables the sink takes, where the shapes above do not tell;
+	// nil is all.
+	Holds func(*sink.Table) bool
 	// Keeps says which columns the sink can merge; tables lose the others. Nil is
 	// all.
 	Keeps func(merge.Column) bool
@@ -113,12 +116,14 @@ func (e Engine) variants() []*sink.Table {
 		if shape.Beside {
 			x.Versions = sink.Beside
 		}
-		if (x.Local() || !e.LocalOnly) && (!x.Occupied || !e.NotOccupied) {
+		if (x.Local() || !e.LocalOnly) && (!x.Occupied || !e.NotOccupied) && e.holds(x) {
 			out = append(out, x)
 		}
 	}
 	return out
 }
+
+func (e Engine) holds(t *sink.Table) bool { return e.Holds == nil || e.Holds(t) }
 
 // kept is a table without the columns that the sink cannot merge.
 func (e Engine) kept(t *merge.Table) *merge.Table {

@@ -12,9 +12,7 @@ import (
 	"github.com/hookfold/hookfold/sink"
 )
 
-// buckets is how many locks the keys of all tables share, so that a batch of
-// any size holds no more than these.
-const buckets = 1024
+const buckets = compile.Buckets
 
 // locks gives what a batch locks, in the order in which everybody locks. A table
 // with links is locked as a whole, since a link may join any two of its rows;

@@ -197,11 +197,8 @@ func (c postgresConn) run(ctx context.Context, sql string) error {
 	return err
 }
 
-// lockClass is the first half of Hookfold's advisory locks: "hook".
-const lockClass = 0x686f6f6b
-
 func (c postgresConn) lock(ctx context.Context, buckets []int32) error {
-	_, err := c.tx.Exec(ctx, compile.LockSQL, int32(lockClass), buckets)
+	_, err := c.tx.Exec(ctx, compile.LockSQL, int32(compile.LockClass), buckets)
 	return err
 }
 

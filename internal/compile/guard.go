@@ -1,0 +1,150 @@
+package compile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
+)
+
+// Guard is the guard trigger of one table: with it, whoever writes the table by
+// plain statements that carry the version columns writes the join of what is
+// stored and what comes, as package merge has it.
+type Guard struct {
+	// Triggers are the triggers of the table, the first the one that joins.
+	Triggers []GuardTrigger
+	// Install makes the trigger anew, Remove takes it away. Both may be run
+	// again, and are each meant as one transaction.
+	Install, Remove []string
+}
+
+// GuardTrigger is one trigger and what it runs, as the database keeps it.
+type GuardTrigger struct{ Name, Body string }
+
+// The names of what makes up a guard. A trigger runs in the order of its name
+// among those of one kind: the guard joins what the others have made of a row.
+const (
+	guardTrigger  = "zz_hookfold_guard"
+	guardFunction = "hookfold_guard_"
+	guardDone     = "zz_hookfold_guard_done"
+)
+
+// Guards are the dialects that have a guard trigger.
+var Guards = []Dialect{Postgres}
+
+// GuardRefuses tells why a table cannot have a guard trigger, and what to do
+// instead; nil if it can.
+func GuardRefuses(d Dialect, t *sink.Table) error {
+	const instead = "Leave guard out, and let Hookfold write the table by itself"
+	say := func(format string, args ...any) error {
+		return fmt.Errorf("table %s: %s", t.Name, fmt.Sprintf(format, args...))
+	}
+	if d == SQLite {
+		return say("SQLite has no guard trigger: a trigger there cannot change the row that is being written. Every writer of a SQLite file is a process of this machine: let it run the statement that hookfold sql prints")
+	}
+	switch {
+	case t.Versions == sink.Beside:
+		return say("a guard trigger joins by versions in the row, and keep_versions: beside keeps them elsewhere. Let the versions live in the table, or: %s", instead)
+	case t.Occupied:
+		return say("a guard trigger joins what is stored with what comes, and a row with occupants is replaced by its newest occupant, never joined. %s", instead)
+	case t.OnDelete == merge.DeleteRemove:
+		return say("on_delete: remove takes the row away, and a trigger that runs before an update cannot. Say on_delete: mark, or: %s", instead)
+	case t.Group != nil:
+		return say("replaces (complete lists) removes rows that are not part of the statement. %s", instead)
+	}
+	for i := range t.Columns {
+		switch c := &t.Columns[i]; c.Rule {
+		case merge.Sum, merge.Count:
+			return say("column %s: %s adds up amounts by event, and a row that comes does not tell its event. Keep a row per event and add up when you read, or: %s", c.Name, c.Rule, instead)
+		case merge.Chain:
+			return say("column %s: chain depends on links that are stored beside the rows. %s", c.Name, instead)
+		}
+		if c := &t.Columns[i]; c.OnDelete != nil && (c.Type.Kind == merge.TextArray || c.Type.Kind == merge.Bytes) {
+			return say("column %s: on_delete sets a %s, which a guard trigger cannot write. %s", c.Name, c.Type, instead)
+		}
+	}
+	if t.OnDelete == merge.DeleteNone {
+		return nil
+	}
+	for _, k := range t.Key {
+		switch k.Type.Kind {
+		case merge.Text, merge.Int, merge.UUID:
+		default:
+			return say("key column %s: deletes of rows that are not there are remembered by the key's text, and that of a %s depends on the session. Use a key of text, int or uuid, or: %s", k.Name, k.Type, instead)
+		}
+	}
+	return nil
+}
+
+// NewGuard writes the guard trigger of a table as it lives. A table or column
+// that is missing is a *MissingError.
+func NewGuard(d Dialect, t *sink.Table, live *sink.Live) (*Guard, error) {
+	if err := GuardRefuses(d, t); err != nil {
+		return nil, err
+	}
+	r := guarded(t)
+	if err := r.bind(live); err != nil {
+		return nil, err
+	}
+	x := d.impl()
+	if err := r.judges(x); err != nil {
+		return nil, err
+	}
+	return postgresGuard(t, r, live), nil
+}
+
+// guarded is the relation that a guard trigger joins.
+func guarded(t *sink.Table) *relation {
+	if t.Local() {
+		return own(t)
+	}
+	return heldRow(t)
+}
+
+// GuardScript shows a person the guard trigger of a table: what makes it, how a
+// writer uses it, and what removes it.
+func GuardScript(d Dialect, t *sink.Table, have Schemas) (string, error) {
+	live := have.Table
+	if live == nil || !live.Exists {
+		live, _ = Ideal(d, t)
+	}
+	g, err := NewGuard(d, t, live)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "-- Guard trigger of table %s for %s.\n%s", t.Name, d, guardHelp)
+	b.WriteString("\n-- To remove it:\n--   begin;\n")
+	for _, s := range g.Remove {
+		b.WriteString("--   " + strings.ReplaceAll(s, "\n", "\n--   ") + ";\n")
+	}
+	b.WriteString("--   commit;\n\nbegin;\n")
+	for _, s := range g.Install {
+		b.WriteString(s + ";\n")
+	}
+	b.WriteString("commit;\n")
+	return b.String(), nil
+}
+
+const guardHelp = `-- It may be run again, and has to be after the config or the table has changed (hookfold check --connect tells).
+-- A writer sends plain rows with their versions, in any order, as often as it likes:
+--   insert into ... values ... on conflict (key) do update set <every column> = excluded.<column>
+-- A column without a version of its own says nothing if it is NULL, a scope if its version is NULL.
+--   set local hookfold.set = 'a, b'     only these columns are meant; the others say nothing, whatever they hold
+--   set local hookfold.guard = 'on'     join every UPDATE too; without it one that moves no version passes as it is
+--   set local hookfold.guard = 'off'    let everything pass as it is
+-- A row that would not change is not written, and not counted among those affected.
+`
+
+// fitName shortens a name to what a database takes, so that it stays unique.
+func fitName(name string) string {
+	const most = 63
+	if len(name) <= most {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return strings.ToValidUTF8(name[:most-9], "") + "_" + hex.EncodeToString(sum[:4])
+}

@@ -1,0 +1,67 @@
+==== postgres
+
+-- Guard trigger of table user for postgres.
+-- It may be run again, and has to be after the config or the table has changed (hookfold check --connect tells).
+-- A writer sends plain rows with their versions, in any order, as often as it likes:
+--   insert into ... values ... on conflict (key) do update set <every column> = excluded.<column>
+-- A column without a version of its own says nothing if it is NULL, a scope if its version is NULL.
+--   set local hookfold.set = 'a, b'     only these columns are meant; the others say nothing, whatever they hold
+--   set local hookfold.guard = 'on'     join every UPDATE too; without it one that moves no version passes as it is
+--   set local hookfold.guard = 'off'    let everything pass as it is
+-- A row that would not change is not written, and not counted among those affected.
+
+-- To remove it:
+--   begin;
+--   drop trigger if exists zz_hookfold_guard on "user";
+--   drop trigger if exists zz_hookfold_guard_done on "user";
+--   drop function if exists hookfold_guard_user();
+--   commit;
+
+begin;
+create or replace function hookfold_guard_user() returns trigger
+language plpgsql
+set search_path from current
+as $hookfold$
+declare
+    excluded alias for new;
+    t alias for old;
+    hookfold_set text[];
+begin
+    if tg_level = 'STATEMENT' then
+        perform set_config('hookfold.upsert', '', true);
+        return null;
+    end if;
+    if current_setting('hookfold.guard', true) = 'off' then
+        return new;
+    end if;
+    hookfold_set := case when current_setting('hookfold.set', true) like '{%' then current_setting('hookfold.set', true)::text[]
+        else string_to_array(nullif(replace(current_setting('hookfold.set', true), ' ', ''), ''), ',') end;
+    if tg_op = 'INSERT' then
+        perform set_config('hookfold.upsert', tg_relid || ' ' || row(excluded.id)::text, true);
+        if hookfold_set is not null then
+        end if;
+        return new;
+    end if;
+    if current_setting('hookfold.upsert', true) = tg_relid || ' ' || row(t.id)::text then
+        perform set_config('hookfold.upsert', '', true);
+    elsif hookfold_set is null and current_setting('hookfold.guard', true) is distinct from 'on' then
+        return new; -- a person's UPDATE
+    end if;
+    if hookfold_set is not null then
+    end if;
+    if new operator(pg_catalog.*=) old then
+        return null;
+    end if;
+    return new;
+end
+$hookfold$;
+drop trigger if exists zz_hookfold_guard on "user";
+drop trigger if exists zz_hookfold_guard_done on "user";
+create trigger zz_hookfold_guard before insert or update on "user" for each row execute function hookfold_guard_user();
+create trigger zz_hookfold_guard_done after insert on "user" for each statement execute function hookfold_guard_user();
+commit;
+
+==== sqlite
+
+-- table user: SQLite has no guard trigger: a trigger there cannot change the row that is being written. Every writer of a SQLite file is a process of this machine: let it run the statement that hookfold sql prints
+

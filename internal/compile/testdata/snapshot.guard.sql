@@ -1,0 +1,90 @@
+==== postgres
+
+-- Guard trigger of table payment for postgres.
+-- It may be run again, and has to be after the config or the table has changed (hookfold check --connect tells).
+-- A writer sends plain rows with their versions, in any order, as often as it likes:
+--   insert into ... values ... on conflict (key) do update set <every column> = excluded.<column>
+-- A column without a version of its own says nothing if it is NULL, a scope if its version is NULL.
+--   set local hookfold.set = 'a, b'     only these columns are meant; the others say nothing, whatever they hold
+--   set local hookfold.guard = 'on'     join every UPDATE too; without it one that moves no version passes as it is
+--   set local hookfold.guard = 'off'    let everything pass as it is
+-- A row that would not change is not written, and not counted among those affected.
+
+-- To remove it:
+--   begin;
+--   drop trigger if exists zz_hookfold_guard on payment;
+--   drop trigger if exists zz_hookfold_guard_done on payment;
+--   drop function if exists hookfold_guard_payment();
+--   commit;
+
+begin;
+create or replace function hookfold_guard_payment() returns trigger
+language plpgsql
+set search_path from current
+as $hookfold$
+declare
+    excluded alias for new;
+    t alias for old;
+    hookfold_set text[];
+begin
+    if tg_level = 'STATEMENT' then
+        perform set_config('hookfold.upsert', '', true);
+        return null;
+    end if;
+    if current_setting('hookfold.guard', true) = 'off' then
+        return new;
+    end if;
+    hookfold_set := case when current_setting('hookfold.set', true) like '{%' then current_setting('hookfold.set', true)::text[]
+        else string_to_array(nullif(replace(current_setting('hookfold.set', true), ' ', ''), ''), ',') end;
+    if tg_op = 'INSERT' then
+        perform set_config('hookfold.upsert', tg_relid || ' ' || row(excluded.id)::text, true);
+        if hookfold_set is not null then
+            if not hookfold_set && array['user_id', 'amount', 'paid_at', 'row_version']::text[] then
+                excluded."user_id" := null;
+                excluded."amount" := null;
+                excluded."paid_at" := null;
+                excluded."row_version" := null;
+            elsif not hookfold_set @> array['user_id', 'amount', 'paid_at']::text[] then
+                raise exception 'hookfold.set names only some of %, which share one version (row_version): name all of them or none', 'user_id, amount, paid_at' using errcode = 'invalid_parameter_value';
+            end if;
+        end if;
+        return new;
+    end if;
+    if current_setting('hookfold.upsert', true) = tg_relid || ' ' || row(t.id)::text then
+        perform set_config('hookfold.upsert', '', true);
+    elsif hookfold_set is null and current_setting('hookfold.guard', true) is distinct from 'on'
+        and excluded.row_version is not distinct from t.row_version then
+        return new; -- a person's UPDATE
+    end if;
+    if hookfold_set is not null then
+        if not hookfold_set && array['user_id', 'amount', 'paid_at', 'row_version']::text[] then
+            excluded."user_id" := t."user_id";
+            excluded."amount" := t."amount";
+            excluded."paid_at" := t."paid_at";
+            excluded."row_version" := t."row_version";
+        elsif not hookfold_set @> array['user_id', 'amount', 'paid_at']::text[] then
+            raise exception 'hookfold.set names only some of %, which share one version (row_version): name all of them or none', 'user_id, amount, paid_at' using errcode = 'invalid_parameter_value';
+        end if;
+    end if;
+    if (excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C") is not true then
+        excluded."user_id" := t."user_id";
+        excluded."amount" := t."amount";
+        excluded."paid_at" := t."paid_at";
+        excluded."row_version" := t."row_version";
+    end if;
+    if new operator(pg_catalog.*=) old then
+        return null;
+    end if;
+    return new;
+end
+$hookfold$;
+drop trigger if exists zz_hookfold_guard on payment;
+drop trigger if exists zz_hookfold_guard_done on payment;
+create trigger zz_hookfold_guard before insert or update on payment for each row execute function hookfold_guard_payment();
+create trigger zz_hookfold_guard_done after insert on payment for each statement execute function hookfold_guard_payment();
+commit;
+
+==== sqlite
+
+-- table payment: SQLite has no guard trigger: a trigger there cannot change the row that is being written. Every writer of a SQLite file is a process of this machine: let it run the statement that hookfold sql prints
+
