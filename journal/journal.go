@@ -150,6 +150,9 @@ type Batch struct {
 	// Entries, in a batch of Due, are the events to be tried; their deliveries
 	// are in Deliveries, each once.
 	Entries []Entry
+	// Touches may be set before Done, for Find of an Indexer. Of a batch of Due
+	// they are what was tried again, and complete nothing.
+	Touches *Touches
 	// Lease is the store's own.
 	Lease any
 }

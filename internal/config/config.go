@@ -63,6 +63,9 @@ type Journal struct {
 	// settled deliveries are removed; 0, the default, is unlimited.
 	Keep    time.Duration
 	MaxSize int64
+	// Index says that the journal remembers which deliveries are about which
+	// rows.
+	Index bool
 }
 
 // Source is one entry of sources.

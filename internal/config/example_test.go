@@ -117,7 +117,7 @@ func wantExample(t *testing.T) *Config {
 
 	return &Config{
 		File: "example.yaml", Listen: "127.0.0.1:8080", Admin: "127.0.0.1:8081",
-		Journal: Journal{URL: name("sqlite:hookfold.db"), Keep: 30 * 24 * time.Hour, MaxSize: 20e9},
+		Journal: Journal{URL: name("sqlite:hookfold.db"), Keep: 30 * 24 * time.Hour, MaxSize: 20e9, Index: true},
 		Sources: []*Source{calendly, whatsapp, shop},
 		Targets: []*Target{{Name: name("db"), URL: name("postgres://hookfold:pw@db.example/app"), Kind: PostgreSQL, Pooler: "transaction", Connections: 4}},
 		Tables:  []*Table{booking, message, user, payment, line},

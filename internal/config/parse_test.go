@@ -27,7 +27,7 @@ func TestDefaults(t *testing.T) {
 	c := parseGood(t, "version: 1\nsources: {shop: {preset: http, verify: none}}\n")
 	want := &Config{
 		File: "hookfold.yaml", Listen: "127.0.0.1:8080", Admin: "127.0.0.1:8081",
-		Journal: Journal{URL: Name{Text: "sqlite:hookfold.db", Path: "journal"}, Keep: 720 * time.Hour},
+		Journal: Journal{URL: Name{Text: "sqlite:hookfold.db", Path: "journal"}, Keep: 720 * time.Hour, Index: true},
 		Sources: []*Source{{
 			Name:   Name{Text: "shop", Pos: Pos{2, 11}, Path: "sources.shop"},
 			Preset: Name{Text: "http", Pos: Pos{2, 26}, Path: "sources.shop.preset"},

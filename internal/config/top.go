@@ -77,6 +77,12 @@ func journalKeys() section[Journal] {
 				}},
 			{name: "max_size", form: "a size", def: "unlimited", doc: "The size of the journal from which the oldest settled deliveries are removed before their time.",
 				read: func(v value, j *Journal) { v.size(1<<20, 1<<50, &j.MaxSize) }},
+			{name: "index", form: "`true` or `false`", def: "`true`", doc: "Whether the journal remembers which deliveries are about which row, some five bytes for each. Without it `hookfold explain` has to read the whole journal.",
+				read: func(v value, j *Journal) {
+					if s, ok := v.one("true", "false"); ok {
+						j.Index = s == "true"
+					}
+				}},
 		},
 	}
 }
@@ -85,7 +91,7 @@ func journalKeys() section[Journal] {
 func (l *loader) config(root *yaml.Node) *Config {
 	c := &Config{
 		Listen: defaultListen, Admin: defaultAdmin,
-		Journal: Journal{URL: Name{Text: defaultJournal, Path: "journal"}, Keep: defaultKeep},
+		Journal: Journal{URL: Name{Text: defaultJournal, Path: "journal"}, Keep: defaultKeep, Index: true},
 	}
 	v := value{l: l, node: root}
 	got := configKeys().read(v, c)

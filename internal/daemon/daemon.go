@@ -116,8 +116,12 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (*Daemon, error) {
 }
 
 func (d *Daemon) runner(target string) *pipeline.Runner {
+	var plan uint64
+	if d.cfg.Journal.Index {
+		plan = d.plan.Digest()
+	}
 	return pipeline.New(pipeline.Options{
-		Target: target, Journal: d.journal, Sink: d.sinks[target],
+		Plan: plan, Target: target, Journal: d.journal, Sink: d.sinks[target],
 		Sources: pipeline.Sources(d.plan), Tables: pipeline.Tables(d.plan, target),
 		Map: d.mapper(target),
 		Log: d.o.Log, Observer: d.metrics,

@@ -4,6 +4,7 @@
 package mapping
 
 import (
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -28,6 +29,26 @@ type Plan struct {
 
 	bySource map[string]*Source
 }
+
+// Digest stands for what the plan makes of events: two programs of one build
+// whose configs say the same of sources and tables have the same. It is never 0.
+func (p *Plan) Digest() uint64 {
+	return config.Digest(build(), p.Config.Sources, p.Config.Tables)
+}
+
+// build names the build of this program, "" if it has no name.
+var build = sync.OnceValue(func() (name string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			name = s.Value
+		}
+	}
+	return info.Main.Version + " " + name
+})
 
 // Source returns a source by name, or nil.
 func (p *Plan) Source(name string) *Source { return p.bySource[name] }

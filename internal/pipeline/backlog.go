@@ -18,6 +18,7 @@ type leased struct {
 	left      int
 	unsettled []unsettled
 	circles   [][]event.Ref
+	touches   []journal.Touch
 }
 
 // unsettled is an event that did not land, and what it needs.
@@ -234,6 +235,10 @@ func (r *Runner) landTaken(w *work, done chan<- *leased) {
 		l := of[refs[len(refs)-1].Position]
 		l.circles = append(l.circles, refs)
 	}
+	for _, t := range w.touches {
+		l := of[t.Position]
+		l.touches = append(l.touches, t)
+	}
 	r.tell(w, entries)
 	for _, t := range w.taken {
 		if t.of.left--; t.of.left == 0 {
@@ -248,6 +253,7 @@ func (r *Runner) record(l *leased) {
 	for i := range l.unsettled {
 		entries[i] = l.unsettled[i].entry
 	}
+	l.batch.Touches = r.touches(l.touches)
 	err := r.persist(r.working, "record what became of a batch", func(ctx context.Context) error {
 		return r.consumer.Done(ctx, l.batch, entries)
 	})

@@ -101,6 +101,9 @@ type Options struct {
 	// Tables are the target's tables in the order to be written, parents before
 	// children.
 	Tables []*sink.Table
+	// Plan stands for what Sources and Map make of events. The journal remembers
+	// under it which deliveries are about which rows; 0 is that it need not.
+	Plan uint64
 	// Log gets a line for what died, what waits, ties, and a target that is
 	// down, in bounded number; nil is silent.
 	Log *slog.Logger

@@ -145,6 +145,7 @@ func (r *Runner) landDue(w *work) {
 	}
 	circles := r.circles(w)
 	entries := r.entries(w, r.o.Now(), random)
+	w.batch.Touches = r.touches(w.touches)
 	err := r.persist(r.working, "record what became of a batch", func(ctx context.Context) error {
 		return r.consumer.Done(ctx, w.batch, entries)
 	})

@@ -26,6 +26,8 @@ type work struct {
 	units []unit
 	stats Stats
 	skips map[Skip]int64
+	// touches are the rows that the changes are about.
+	touches []journal.Touch
 	// folded is what units fold to, a transaction each; nil if that is seen while
 	// they land.
 	folded []folded
@@ -256,6 +258,7 @@ func (r *Runner) addEvent(ctx context.Context, w *work, x *eventOf, m *meaning) 
 	}
 	r.presence.count(out.Changes, x.event)
 	for _, c := range out.Changes {
+		r.touch(w, it.ref.Position, c)
 		v, err := r.fits(ctx, w, c)
 		if err != nil {
 			return err

@@ -18,11 +18,14 @@ func (c *consumer) Done(ctx context.Context, b *journal.Batch, unsettled []journ
 	if err != nil || l == nil {
 		return err
 	}
-	if err := l.check(unsettled); err != nil {
+	if err := l.check(unsettled, b.Touches); err != nil {
 		c.unfinish(l)
 		return err
 	}
 	err = c.j.do(ctx, func(ctx context.Context, s *store) error {
+		if err := s.saveTouches(ctx, c.name, l, b.Touches); err != nil {
+			return err
+		}
 		if l.items == nil {
 			return c.saveRetried(ctx, s, l, unsettled)
 		}
@@ -71,8 +74,15 @@ func (c *consumer) unfinish(l *lease) {
 	l.finishing = false
 }
 
-// check refuses entries that are not of the batch.
-func (l *lease) check(unsettled []journal.Entry) error {
+// check refuses entries and touches that are not of the batch.
+func (l *lease) check(unsettled []journal.Entry, touches *journal.Touches) error {
+	if touches != nil {
+		for _, t := range touches.Rows {
+			if _, ok := slices.BinarySearch(l.positions, t.Position); !ok {
+				return fmt.Errorf("consumer %s: delivery #%d is not in the batch", l.of.name, t.Position)
+			}
+		}
+	}
 	for _, e := range unsettled {
 		if _, ok := slices.BinarySearch(l.positions, e.Ref.Position); !ok {
 			return fmt.Errorf("consumer %s: event %s is not in the batch", l.of.name, e.Ref)

@@ -225,3 +225,21 @@ DELETE FROM receipt WHERE identity BETWEEN ?1 AND ?2 AND received < ?3
 
 -- name: vacuum
 PRAGMA incremental_vacuum(256)
+
+-- name: put-touches
+INSERT INTO row_index (consumer, plan, first, last, whole, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+
+-- name: touches
+SELECT first, last, whole, data FROM row_index WHERE consumer = ?1 AND plan = ?2
+
+-- name: small-touches
+SELECT id, consumer, plan, first, last, whole, data FROM row_index WHERE id >= ?1 AND length(data) < ?2 ORDER BY id LIMIT ?3
+
+-- name: delete-touches
+DELETE FROM row_index WHERE id = ?1
+
+-- name: drop-touches
+DELETE FROM row_index WHERE last < coalesce((SELECT first FROM block ORDER BY first LIMIT 1), (SELECT next FROM total))
+
+-- name: forget-touches
+DELETE FROM row_index WHERE consumer = ?1

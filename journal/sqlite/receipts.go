@@ -22,7 +22,8 @@ func identity(source, id string) []byte {
 }
 
 // FirstReceipts implements journal.Journal. Receipts are kept as long as
-// Retain's age says.
+// Retain's age says. With Reader nothing is recorded: identities that are not
+// known are given back as they came.
 func (j *Journal) FirstReceipts(ctx context.Context, ids []journal.Receipt) ([]journal.Receipt, error) {
 	firsts := make([]journal.Receipt, len(ids))
 	var missing []int
@@ -30,6 +31,12 @@ func (j *Journal) FirstReceipts(ctx context.Context, ids []journal.Receipt) ([]j
 		missing, err = knownReceipts(ctx, s.read, ids, firsts)
 		return err
 	})
+	if j.options.Access == Reader {
+		for _, i := range missing {
+			firsts[i] = ids[i]
+		}
+		missing = nil
+	}
 	if err == nil && len(missing) > 0 {
 		err = j.do(ctx, func(ctx context.Context, s *store) error {
 			for _, i := range missing {

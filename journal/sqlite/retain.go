@@ -78,6 +78,9 @@ func (j *Journal) Retain(ctx context.Context, keep journal.Retention, now time.T
 	if err := j.pack(ctx); err != nil {
 		return total, fmt.Errorf("pack small blocks: %w", err)
 	}
+	if err := j.tidyIndex(ctx); err != nil {
+		return total, fmt.Errorf("tidy the index of rows: %w", err)
+	}
 	for again := true; again; {
 		err := j.do(ctx, func(ctx context.Context, s *store) (err error) {
 			again, err = shrinkStep(ctx, s)
