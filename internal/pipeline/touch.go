@@ -27,7 +27,9 @@ func Touched(c *merge.Change, f func(row uint32)) {
 }
 
 // RowHash is the hash of a row's name.
-func RowHash(t *merge.Table, k merge.Key) uint32 { return fnv(fnv(fnvOffset, t.Name+"\x00"), string(k)) }
+func RowHash(t *merge.Table, k merge.Key) uint32 {
+	return fnv(fnv(fnvOffset, t.Name+"\x00"), string(k))
+}
 
 // GroupHash is the hash of the name of a group of rows.
 func GroupHash(t *merge.Table, group merge.Key) uint32 {
