@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net/http"
 	"os"
@@ -11,11 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/hookfold/hookfold/event"
 	"github.com/hookfold/hookfold/internal/config"
 	"github.com/hookfold/hookfold/internal/demo"
 	"github.com/hookfold/hookfold/internal/mapping"
-	"github.com/hookfold/hookfold/internal/testdb"
+	"github.com/hookfold/hookfold/internal/testtarget"
 	"github.com/hookfold/hookfold/internal/witness"
 	"github.com/hookfold/hookfold/journal/sqlite"
 	"github.com/hookfold/hookfold/merge"
@@ -23,15 +24,15 @@ import (
 
 // world is a config with an empty database, for the three problems of the demo.
 type world struct {
-	dir, url string
-	plan     *mapping.Plan
-	db       *witness.DB
+	dir  string
+	plan *mapping.Plan
+	db   *witness.DB
 }
 
-func newWorld(t *testing.T, url string) *world {
+func newWorld(t *testing.T, of testtarget.Kind) *world {
 	t.Helper()
-	w := &world{dir: t.TempDir(), url: url}
-	file := writeFile(t, w.dir, "hookfold.yaml", demo.Config(w.dir, url, 0, 0))
+	w, target := &world{dir: t.TempDir()}, of.Open(t)
+	file := writeFile(t, w.dir, "hookfold.yaml", without(t, target.In(demo.Config(w.dir, testtarget.Here, 0, 0)), of.Refuses...))
 	cfg, problems := config.Load(file, config.Options{})
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
@@ -41,11 +42,34 @@ func newWorld(t *testing.T, url string) *world {
 	}
 	w.run(t, "migrate", "--apply")
 	var err error
-	if w.db, err = witness.Open(url); err != nil {
+	if w.db, err = witness.Open(target.Rows); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.db.Close() })
 	return w
+}
+
+// without takes tables out of a config.
+func without(t *testing.T, text string, tables ...string) string {
+	t.Helper()
+	if tables == nil {
+		return text
+	}
+	var config struct {
+		Tables map[string]yaml.Node `yaml:"tables"`
+		Rest   map[string]yaml.Node `yaml:",inline"`
+	}
+	if err := yaml.Unmarshal([]byte(text), &config); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range tables {
+		delete(config.Tables, name)
+	}
+	out, err := yaml.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
 }
 
 // journal reads every delivery of the journal.
@@ -110,9 +134,9 @@ func (s *server) quiet(t *testing.T) {
 
 // The three problems, shuffled and doubled, from 64 connections.
 func TestLoad(t *testing.T) {
-	for name, database := range map[string]func(testing.TB) string{"sqlite": testdb.SQLite, "postgres": testdb.Postgres} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, database(t))
+	for _, kind := range testtarget.Kinds {
+		t.Run(kind.Name, func(t *testing.T) {
+			w := newWorld(t, kind)
 			s := start(t, w.dir, os.Environ())
 			requests := demo.Shuffle(demo.Story(7), 7)
 			answers := map[int]int{}
@@ -135,7 +159,7 @@ func TestLoad(t *testing.T) {
 				t.Errorf("stop: %v\n%s", err, s.log.String())
 			}
 			s.quiet(t)
-			if name == "postgres" {
+			if kind.Name == "postgres" {
 				w.nothingRolledBack(t)
 			}
 		})
@@ -164,5 +188,3 @@ func (w *world) run(t *testing.T, args ...string) string {
 	}
 	return out
 }
-
-func (w *world) String() string { return fmt.Sprintf("%s with %s", w.dir, w.url) }

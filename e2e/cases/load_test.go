@@ -6,12 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -259,16 +254,10 @@ func flood(t *testing.T, s *scenario, on engine) {
 
 // pooler runs behind a PgBouncer that is restarted.
 func pooler(t *testing.T, s *scenario, on engine) {
-	program := testdb.PgBouncer(t)
-	var bouncer *pgbouncer
+	var bouncer *testdb.Bouncer
 	on.through = func(raw string) string {
-		bouncer = startPgBouncer(t, program, raw)
-		u, err := url.Parse(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
-		u.Host = bouncer.addr
-		return u.String() + `", pooler: "transaction` // the rest of the target
+		bouncer = testdb.PgBouncer(t, raw)
+		return bouncer.Through(raw) + `", pooler: "transaction` // the rest of the target
 	}
 	on.database = testdb.Postgres // a pooler takes no search_path
 	w := begin(t, s, on)
@@ -278,7 +267,7 @@ func pooler(t *testing.T, s *scenario, on engine) {
 	}
 	bodies = shuffled(t, bodies)
 	all2xx(t, fire(t, w.in, bodies[:1000], 16))
-	bouncer.restart()
+	bouncer.Restart()
 	all2xx(t, fire(t, w.in, bodies[1000:], 16))
 	becomes(t, w.url, `select count(*) from o where ver > 1900`, "100")
 	becomes(t, w.url, `select count(*) from o`, "100")
@@ -287,76 +276,4 @@ func pooler(t *testing.T, s *scenario, on engine) {
 			t.Errorf("the log speaks of %s", said)
 		}
 	}
-}
-
-// pgbouncer is a running PgBouncer.
-type pgbouncer struct {
-	t       *testing.T
-	program string
-	conf    string
-	addr    string
-	cmd     *exec.Cmd
-}
-
-func startPgBouncer(t *testing.T, program, database string) *pgbouncer {
-	u, err := url.Parse(database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	_, port, _ := net.SplitHostPort(addr)
-	l.Close()
-	dir, err := os.MkdirTemp("", "pgbouncer") // of which another user can read
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	b := &pgbouncer{t: t, program: program, conf: filepath.Join(dir, "pgbouncer.ini"), addr: addr}
-	text := fmt.Sprintf("[databases]\n* = host=%s port=%s user=%s\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %s\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 2\nmax_client_conn = 100\n",
-		u.Hostname(), u.Port(), u.User.Username(), port)
-	if err := errors.Join(os.WriteFile(b.conf, []byte(text), 0o644), os.Chmod(dir, 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	b.start()
-	t.Cleanup(b.stop)
-	return b
-}
-
-func (b *pgbouncer) start() {
-	args := []string{b.conf}
-	if os.Getuid() == 0 { // it does not run as root
-		args = []string{"-u", "nobody", b.conf}
-	}
-	b.cmd = exec.Command(b.program, args...)
-	if err := b.cmd.Start(); err != nil {
-		b.t.Fatal(err)
-	}
-	deadline := time.After(10 * time.Second)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if c, err := net.Dial("tcp", b.addr); err == nil {
-			c.Close()
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			b.t.Fatal("pgbouncer does not start")
-		}
-	}
-}
-
-func (b *pgbouncer) stop() {
-	_ = b.cmd.Process.Kill()
-	_ = b.cmd.Wait()
-}
-
-func (b *pgbouncer) restart() {
-	b.stop()
-	b.start()
 }
