@@ -26,7 +26,7 @@ type BesideStatements struct {
 
 func compileBeside(d dialect, t *sink.Table, r *relation) *BesideStatements {
 	b := &BesideStatements{Join: r.update(d)}
-	b.Claim, b.Hold, b.Save = d.versions(QuoteTable(VersionsTable(t.Name)))
+	b.Claim, b.Hold, b.Save = d.versions(quoteTable(d, VersionsTable(t.Name)))
 	for _, f := range r.scopes {
 		b.Scopes = append(b.Scopes, f.Param)
 	}
@@ -40,6 +40,16 @@ func (postgres) versions(table string) (claim, hold, save string) {
 	return fmt.Sprintf("insert into %s (table_name, key) select $1, k from unnest($2::text[]) as k on conflict (table_name, key) do nothing", table),
 		fmt.Sprintf("select key, versions::text from %s where table_name = $1 and key = any($2::text[]) order by key collate \"C\" for update", table),
 		fmt.Sprintf("update %s as t set versions = v.versions::jsonb from unnest($2::text[], $3::text[]) as v (key, versions) where t.table_name = $1 and t.key = v.key", table)
+}
+
+func (postgres) readVersions(table string) (all, byKey string) {
+	all = fmt.Sprintf("select key, versions::text from %s where table_name = $1", table)
+	return all, all + " and key = any($2::text[])"
+}
+
+func (sqlite) readVersions(table string) (all, byKey string) {
+	all = fmt.Sprintf("select key, versions from %s where table_name = ?1", table)
+	return all, all + " and key = ?2"
 }
 
 func (sqlite) versions(table string) (claim, hold, save string) {

@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/hookfold/hookfold/merge"
@@ -14,96 +13,45 @@ type column struct {
 	live      sink.LiveColumn
 }
 
-// typeName gives the type of a column in a table that Hookfold creates.
-func typeName(d Dialect, t merge.Type) string {
-	if d == SQLite {
-		return sqliteTypes[t.Kind]
-	}
-	switch {
-	case t.Kind == merge.Text && t.Length > 0:
-		return fmt.Sprintf("character varying(%d)", t.Length)
-	case t.Kind == merge.Numeric && t.Precision > 0:
-		return fmt.Sprintf("numeric(%d,%d)", t.Precision, t.Scale)
-	}
-	return postgresTypes[t.Kind]
-}
-
-var postgresTypes = map[merge.TypeKind]string{
-	merge.Text: "text", merge.Bool: "boolean", merge.Int: "bigint", merge.Numeric: "numeric", merge.Float: "double precision",
-	merge.Timestamp: "timestamp with time zone", merge.Date: "date", merge.UUID: "uuid", merge.JSON: "jsonb", merge.Bytes: "bytea", merge.TextArray: "text[]",
-}
-
-var sqliteTypes = map[merge.TypeKind]string{
-	merge.Text: "text", merge.Bool: "integer", merge.Int: "integer", merge.Numeric: "text", merge.Float: "real",
-	merge.Timestamp: "text", merge.Date: "text", merge.UUID: "text", merge.JSON: "text", merge.Bytes: "blob", merge.TextArray: "text",
-}
-
-// newColumn is a column of the config's type.
-func newColumn(d Dialect, name string, t merge.Type) column {
-	typ := typeName(d, t)
-	c := column{name: name, ddl: typ, live: sink.LiveColumn{Name: name, Type: typ, Base: typ, Length: t.Length, Precision: t.Precision, Scale: t.Scale}}
-	if d == SQLite {
-		c.live.Base, c.live.Length, c.live.Precision, c.live.Scale = Affinity(typ), 0, 0, 0
-	}
-	if t.Kind == merge.Int || d == SQLite && Affinity(typ) == affinityInteger {
-		c.live.Bits = 64
-	}
-	return c
-}
-
-// bytesColumn is a text column that is compared as bytes: a version, or an
-// identity.
-func bytesColumn(d Dialect, name string) column {
-	c := newColumn(d, name, versionType)
-	if d == Postgres {
-		c.ddl += ` collate "C"`
-	}
-	return c
-}
-
 // columns are those that the table of the config has, keys first.
 func columns(d Dialect, t *sink.Table) []column {
+	x := d.impl()
 	var out []column
 	for _, k := range t.Key {
-		c := newColumn(d, k.Name, k.Type)
-		if d == Postgres && isText(&c.live) {
-			c.ddl += ` collate "C"`
-		}
-		c.ddl += " not null"
-		c.live.NotNull = true
-		out = append(out, c)
+		out = append(out, x.keyed(x.column(k.Name, k.Type), len(t.Key)))
 	}
 	for i := range t.Columns {
-		out = append(out, newColumn(d, t.Columns[i].Name, t.Columns[i].Type))
+		out = append(out, x.column(t.Columns[i].Name, t.Columns[i].Type))
 	}
 	return append(out, versionColumns(d, t)...)
 }
 
 // versionColumns are those that Hookfold adds to the table of the config.
 func versionColumns(d Dialect, t *sink.Table) []column {
+	x := d.impl()
 	var out []column
 	if Beside(t) {
 		return nil
 	}
 	for _, s := range t.Scopes() {
-		out = append(out, bytesColumn(d, ScopeColumn(s)))
+		out = append(out, x.bytesColumn(ScopeColumn(s)))
 	}
 	for _, c := range t.Columns {
 		if c.Rule == merge.First {
-			out = append(out, bytesColumn(d, FirstColumn(c.Name)))
+			out = append(out, x.bytesColumn(FirstColumn(c.Name)))
 		}
 	}
 	if t.Occupied {
-		out = append(out, bytesColumn(d, SinceColumn), bytesColumn(d, OccupantColumn))
+		out = append(out, x.bytesColumn(SinceColumn), x.bytesColumn(OccupantColumn))
 	}
 	if t.OnDelete != merge.DeleteNone {
-		out = append(out, bytesColumn(d, SeenColumn))
+		out = append(out, x.bytesColumn(SeenColumn))
 	}
 	if marks(t) {
-		out = append(out, bytesColumn(d, DeleteColumn))
+		out = append(out, x.bytesColumn(DeleteColumn))
 	}
 	if t.OnDelete == merge.DeleteMark {
-		out = append(out, newColumn(d, DeletedAtColumn, timeType))
+		out = append(out, x.column(DeletedAtColumn, timeType))
 	}
 	return out
 }
@@ -111,36 +59,24 @@ func versionColumns(d Dialect, t *sink.Table) []column {
 // recordColumns are those of the table of the occupants' records. Their types
 // are those of the live table where it has them.
 func recordColumns(d Dialect, t *sink.Table, live *sink.Live) []column {
+	x := d.impl()
 	o := occupants(t)
 	var out []column
 	for _, f := range o.fields() {
 		var c column
 		switch f.Kind {
 		case KeyParam, CellParam:
-			c = newColumn(d, f.Name, f.Type)
+			c = x.column(f.Name, f.Type)
 			if l := live.Column(f.Name); l != nil {
-				c.live.Type, c.live.Base = l.Type, l.Base
-				c.live.Length, c.live.Precision, c.live.Scale, c.live.Bits, c.live.Labels = l.Length, l.Precision, l.Scale, l.Bits, l.Labels
-				c.ddl = l.Type
-				if d == Postgres && l.Base != "" {
-					c.ddl, c.live.Type = l.Base, l.Base // a domain may refuse NULL
-				}
-			}
-			if f.Kind == KeyParam {
-				if d == Postgres && isText(&c.live) {
-					c.ddl += ` collate "C"`
-				}
-				c.ddl += " not null"
-				c.live.NotNull = true
+				c = x.copied(c, l)
 			}
 		case DeleteTimeParam:
-			c = newColumn(d, f.Name, timeType)
-		case IDParam, PartParam:
-			c = bytesColumn(d, f.Name)
-			c.ddl += " not null"
-			c.live.NotNull = true
+			c = x.column(f.Name, timeType)
 		default:
-			c = bytesColumn(d, f.Name)
+			c = x.bytesColumn(f.Name)
+		}
+		if f.Kind == KeyParam || f.Kind == IDParam || f.Kind == PartParam {
+			c = x.keyed(c, len(o.key))
 		}
 		out = append(out, c)
 	}
@@ -222,34 +158,41 @@ func Migrate(d Dialect, t *sink.Table, have Schemas) []string {
 	if t.Occupied {
 		out = append(out, bring(d, OccupantsTable(t.Name), recordColumns(d, t, have.Table), append(keyOf(t), OccupantColumn), have.Records)...)
 	}
+	x := d.impl()
 	if Beside(t) && !have.Versions.Exists {
-		out = append(out, versionsDDL(d, t))
+		var lines []string
+		for _, c := range x.besideColumns() {
+			lines = append(lines, x.quote(c.name)+" "+c.ddl)
+		}
+		lines = append(lines, "primary key ("+quoted(x, []string{"table_name", "key"})+")")
+		out = append(out, x.createTable(quoteTable(x, VersionsTable(t.Name)), lines, true))
 	}
-	for _, x := range sides(d, t) {
-		live := have.Sides[x.name]
+	for _, s := range sides(d, t) {
+		live := have.Sides[s.name]
 		if live == nil || !live.Exists {
-			out = append(out, x.ddl()...)
+			out = append(out, s.ddl()...)
 		}
 	}
 	return out
 }
 
 func bring(d Dialect, name string, columns []column, key []string, live *sink.Live) []string {
-	table := QuoteTable(name)
+	x := d.impl()
+	table := quoteTable(x, name)
 	if !live.Exists {
 		var lines []string
 		for _, c := range columns {
-			lines = append(lines, Quote(c.name)+" "+c.ddl)
+			lines = append(lines, x.quote(c.name)+" "+c.ddl)
 		}
-		lines = append(lines, "primary key ("+quoted(key)+")")
-		return []string{"create table " + table + " (\n    " + strings.Join(lines, ",\n    ") + "\n)"}
+		lines = append(lines, "primary key ("+quoted(x, key)+")")
+		return []string{x.createTable(table, lines, false)}
 	}
 	var out []string
 	for _, c := range columns {
 		if live.Column(c.name) == nil {
 			// A column of the key is added as it must be: the database refuses it
 			// where rows are there.
-			out = append(out, fmt.Sprintf("alter table %s add column %s %s", table, Quote(c.name), c.ddl))
+			out = append(out, x.addColumn(table, c))
 		}
 	}
 	if !live.HasUnique(key) {
@@ -259,28 +202,19 @@ func bring(d Dialect, name string, columns []column, key []string, live *sink.Li
 }
 
 // UniqueIndex gives the statement that makes a table's key unique.
-func UniqueIndex(d Dialect, name string, key []string) string {
-	if d == SQLite {
-		parts := SplitTable(name)
-		index := Quote(strings.Join(append(parts, key...), "_") + "_key")
-		return fmt.Sprintf("create unique index %s on %s (%s)", index, Quote(parts[len(parts)-1]), quoted(key))
+func UniqueIndex(d Dialect, name string, key []string) string { return d.impl().uniqueIndex(name, key) }
+
+// createTable is how most dialects make a table.
+func createTable(table string, lines []string, ifMissing bool) string {
+	if ifMissing {
+		table = "if not exists " + table
 	}
-	return fmt.Sprintf("create unique index on %s (%s)", QuoteTable(name), quoted(key))
+	return "create table " + table + " (\n    " + strings.Join(lines, ",\n    ") + "\n)"
 }
 
-func versionsDDL(d Dialect, t *sink.Table) string {
-	collate, versions := ` collate "C"`, "jsonb"
-	if d == SQLite {
-		collate, versions = "", "text"
-	}
-	return fmt.Sprintf("create table if not exists %s (\n    table_name text%s not null,\n    key text%[2]s not null,\n    versions %[3]s,\n    primary key (table_name, key)\n)",
-		QuoteTable(VersionsTable(t.Name)), collate, versions)
-}
-
-func quoted(names []string) string {
-	out := make([]string, len(names))
-	for i, n := range names {
-		out[i] = Quote(n)
-	}
-	return strings.Join(out, ", ")
+// notNull makes a column refuse NULL.
+func notNull(c column) column {
+	c.ddl += " not null"
+	c.live.NotNull = true
+	return c
 }

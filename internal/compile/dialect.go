@@ -1,9 +1,6 @@
 package compile
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/hookfold/hookfold/merge"
 	"github.com/hookfold/hookfold/sink"
 )
@@ -20,9 +17,27 @@ const (
 // Dialects are all of them, in the order in which they are shown.
 var Dialects = []Dialect{Postgres, SQLite}
 
-// dialect is what the statements of two databases differ in. Expressions are
-// over columns of the relation: t.x, excluded.x.
+// dialect is what databases differ in. A relation is written by whole statements
+// of the dialect's own (upsert, update, remove, …); the joins are expressions that
+// statements of every dialect hold.
 type dialect interface {
+	expressions
+	writing
+	reading
+	schemas
+}
+
+// expressions are over columns and parameters.
+type expressions interface {
+	// quote writes a name as an identifier, literal a text.
+	quote(name string) string
+	literal(s string) string
+	// incoming is a column of the row that comes, and resident of the row that is
+	// there, in what an upsert of a table does with that.
+	incoming(f field) string
+	resident(table string, f field) string
+	// sequential tells that an assignment sees what those before it have assigned.
+	sequential() bool
 	// param writes a field of v, the parameters, in the live type.
 	param(f field) string
 	// raw writes a field of v as it came.
@@ -35,6 +50,8 @@ type dialect interface {
 	distinct(a, b string, f field) string
 	// greater tells whether a > b by the type of the config.
 	greater(a, b string, f field) string
+	// newer tells whether a list of versions is not before another.
+	newer(a, b []string) string
 	// union joins two lists as sets, sorted by bytes.
 	union(a, b string, f field) string
 	// now is the time at this moment.
@@ -44,36 +61,122 @@ type dialect interface {
 	// convert turns a column of one table into the type of another's.
 	convert(expr string, from, to field) string
 	// read gives a column as it lives, on PostgreSQL as text that any session
-	// writes alike; byKey selects such columns by key.
+	// writes alike.
 	read(expr string, f field) string
-	byKey(columns, table, on string, params []Param) string
+}
+
+// writing are statements that write. A statement that takes several is a list of
+// them, run one after the other with the same parameters.
+type writing interface {
+	// upsert inserts rows, and joins into those that are there.
+	upsert(u *upsert) []string
+	// update joins rows into those that are there.
+	update(u *update) string
+	// excluded is a subquery of the parameters that an update joins.
+	excluded(exprs []string, params []Param) string
+	// remove deletes rows by key.
+	remove(table, on string, params []Param) string
+	// sidePut and sideDrop store and remove entries of a table beside.
+	sidePut(s *side) string
+	sideDrop(s *side, by []field) string
+}
+
+// reading are statements that read, and lock.
+type reading interface {
+	// lock selects which rows of the parameters are there, and locks them.
+	lock(table string, on string, firsts []string, params []Param) string
+	// byKey selects columns by key, and locks the rows with lock.
+	byKey(columns, table, on string, params []Param, lock bool) string
 	// page ends a query of every row so that it gives a page of them in the order
 	// of the key. Its parameters are texts: with after the parts of the key behind
 	// which the page begins, as they were read, and then the most rows.
 	page(all string, key []field, after bool) string
-	// versions writes the statements on the table of versions.
-	versions(table string) (claim, hold, save string)
-	// insert writes INSERT up to ON CONFLICT.
-	insert(table string, columns, exprs []string, params []Param) string
-	// excluded is a subquery of the parameters that an update joins.
-	excluded(exprs []string, params []Param) string
-	// lock selects which rows of the parameters are there, and locks them.
-	lock(table string, on string, firsts []string, params []Param) string
 	// records selects what the records of occupants show, the newest of each
 	// key, as a subquery.
 	records(p *projection) string
 	// inOrder is the ORDER BY that takes records in the order of the parameters.
 	inOrder(p *projection) string
-	// locking ends a query by key that locks the rows it gives; remove deletes
-	// rows by key.
-	locking() string
-	remove(table, on string, params []Param) string
-	// sideGet, sidePut and sideDrop read, store and remove entries of a table
-	// beside; purge removes old tombstones.
+	// versions writes the statements on the table of versions, and readVersions
+	// those that only read it.
+	versions(table string) (claim, hold, save string)
+	readVersions(table string) (all, byKey string)
+	// skipLocked lets a statement that locks leave out what others hold.
+	skipLocked(sql string) string
+	// sideGet reads entries of a table beside, and oldest locks and reads the key
+	// and the version of tombstones that were stored before a time.
 	sideGet(s *side, by []field) string
-	sidePut(s *side) string
-	sideDrop(s *side, by []field) string
-	purge(s *side) string
+	oldest(s *side) string
+}
+
+// schemas are what tables look like, and what a person is told of them.
+type schemas interface {
+	// column is a column of the config's type, and bytesColumn a text that is
+	// compared as bytes: a version, or an identity.
+	column(name string, t merge.Type) column
+	bytesColumn(name string) column
+	// keyed makes a column a part of a key that has so many, and copied gives it
+	// the type that a live column has, but for what would refuse NULL.
+	keyed(c column, parts int) column
+	copied(c column, live *sink.LiveColumn) column
+	// entry is a column of a table beside.
+	entry(name string, t merge.Type, key bool) column
+	// createTable makes a table, if it is not there yet where ifMissing says so;
+	// addColumn adds a column to it.
+	createTable(table string, lines []string, ifMissing bool) string
+	addColumn(table string, c column) string
+	// uniqueIndex makes the key of a table, by its name in the config, unique;
+	// index makes an index under a name on a table beside.
+	uniqueIndex(name string, key []string) string
+	index(name, table string, columns []string) string
+	// besideColumns are those of the table of versions.
+	besideColumns() []column
+	// more are further statements that tables beside a table take.
+	more(t *sink.Table) []string
+	// fits tells whether a live column can hold, and merge, what the config says,
+	// and unjudged why Hookfold cannot tell what a type takes, "" if it can.
+	fits(t merge.Type, rule merge.Rule, c *sink.LiveColumn) verdict
+	unjudged(c *sink.LiveColumn) string
+	// keyDoubt says which keys are one in a column, "" if none are, and
+	// keepsVersion whether a column can hold a version.
+	keyDoubt(c *sink.LiveColumn) string
+	keepsVersion(c *sink.LiveColumn) bool
+	// longestName is the most bytes of a name, 0 if there is no limit.
+	longestName() int
+	// allowNull and dropDefault alter a column of a table.
+	allowNull(table string, c *sink.LiveColumn) string
+	dropDefault(table string, c *sink.LiveColumn) string
+	// manner says how parameters travel, mark names one of them, and locks says
+	// how a table that one row does not decide is locked.
+	manner() string
+	mark(n int) string
+	locks(t *sink.Table) string
+}
+
+// upsert is what becomes of rows that come into a table.
+type upsert struct {
+	table string
+	key   []string
+	// columns of a new row, and what they get: expressions over source.
+	columns, exprs []string
+	// source is a subquery, "" for the parameters, and rest what stands behind it.
+	source, rest string
+	params       []Param
+	// set is what a row that is there becomes; nil leaves it as it is.
+	set []assignment
+	// guard is the condition without which nothing may be set, "" if set decides
+	// itself; differs says that something would change.
+	guard, differs string
+}
+
+// update is what becomes of rows that are there: on joins them, as t, with the
+// subquery excluded that from writes.
+type update struct {
+	table    string
+	set      []assignment
+	from, on string
+	// where are conditions; like guard and differs of an upsert they are needed
+	// only as far as set does not decide itself.
+	where []string
 }
 
 func (d Dialect) impl() dialect {
@@ -83,248 +186,17 @@ func (d Dialect) impl() dialect {
 	return postgres{}
 }
 
-// Statement is a statement and what its parameters take from a row. On
-// PostgreSQL each parameter is an array of texts with an element per row; on
-// SQLite a statement is for one row and each parameter one value.
-type Statement struct {
-	SQL    string
-	Params []Param
+// Product is the database's name.
+func (d Dialect) Product() string {
+	return map[Dialect]string{Postgres: "PostgreSQL", SQLite: "SQLite"}[d]
 }
 
-// Statements are what a sink runs for one table.
-type Statements struct {
-	// Upsert joins rows into the table, Stub inserts rows of which nothing is
-	// set but the key, Update joins into rows that are there, and Lock tells
-	// which rows are there and keeps them so. On a table with occupants these
-	// write only what belongs to the rows themselves.
-	Upsert, Stub, Update, Lock Statement
-	// Occupants is nil for a table without occupants.
-	Occupants *OccupantStatements
-	// Beside is nil for a table that keeps its versions in its rows.
-	Beside *BesideStatements
-	// Held is nil for a table that is Local. Of one that is not, only Held,
-	// Known and Required are there.
-	Held *HeldStatements
-	// Known tells of which keys there are rows, without locking them.
-	Known Statement
-	// Required are the columns without which a new row is refused.
-	Required []Required
-}
+// SkipLocked lets a statement that locks rows leave out those that another
+// session holds.
+func (d Dialect) SkipLocked(sql string) string { return d.impl().skipLocked(sql) }
 
-// Required is a column that is NOT NULL and has no default that counts.
-type Required struct {
-	// Name is the column's name.
-	Name string
-	// Column is its place among the table's columns, -1 if it is not mapped.
-	Column int
-}
+// Quote writes a name as an identifier of the dialect.
+func (d Dialect) Quote(name string) string { return d.impl().quote(name) }
 
-// Compile makes the statements of a table as it lives. A table or column that
-// is missing is a *MissingError. records is the live schema of the occupants'
-// table, and only needed for a table with occupants.
-func Compile(d Dialect, t *sink.Table, live, records *sink.Live) (*Statements, error) {
-	if !t.Local() {
-		return compileHeld(d, t, live, records)
-	}
-	return compileWith(d.impl(), t, live, records)
-}
-
-// CompileJSON makes the same statements for PostgreSQL, but with their rows
-// taken from what the expression rows names: a JSON list with an object per row,
-// in it a text for each parameter, by its name, that is not NULL. They take no
-// other parameter, so they can stand in a function.
-func CompileJSON(t *sink.Table, live, records *sink.Live, rows string) (*Statements, error) {
-	return compileWith(postgres{rows: rows}, t, live, records)
-}
-
-func compileWith(x dialect, t *sink.Table, live, records *sink.Live) (*Statements, error) {
-	if !t.Local() {
-		return nil, fmt.Errorf("table %s: deletes, complete lists, chains and counters cannot be decided by one row, and so have no statements of this kind", t.Name)
-	}
-	r := own(t)
-	if err := r.bind(live); err != nil {
-		return nil, err
-	}
-	if err := r.judges(x); err != nil {
-		return nil, err
-	}
-	s := &Statements{Required: required(t, r, live), Known: r.known(x, r.key)}
-	if r.beside {
-		s.Beside = compileBeside(x, t, r)
-		s.Lock = r.lock(x)
-		s.Stub = r.insert(x, true)
-	} else {
-		s.Upsert, s.Stub, s.Update, s.Lock = r.insert(x, false), r.insert(x, true), r.update(x), r.lock(x)
-	}
-	if t.Occupied {
-		o := occupants(t)
-		if records == nil {
-			records = &sink.Live{}
-		}
-		if err := o.bind(records); err != nil {
-			return nil, err
-		}
-		if err := o.judges(x); err != nil {
-			return nil, err
-		}
-		var err error
-		if s.Occupants, err = compileOccupants(x, t, r, o, live); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
-}
-
-// required lists the columns without which the database refuses a new row.
-func required(t *sink.Table, r *relation, live *sink.Live) []Required {
-	var out []Required
-	for _, c := range live.Columns {
-		if !c.NotNull || c.Generated || isKey(t, c.Name) {
-			continue
-		}
-		i := t.Column(c.Name)
-		if i < 0 {
-			if c.Default == "" {
-				out = append(out, Required{c.Name, -1})
-			}
-			continue
-		}
-		if rule := t.Columns[i].Rule; rule == merge.Touch || rule == merge.Flag || rule == merge.Chain || counter(rule) || rule == merge.Latest && c.Default != "" {
-			continue
-		}
-		out = append(out, Required{c.Name, i})
-	}
-	return out
-}
-
-func isKey(t *sink.Table, name string) bool {
-	for _, k := range t.Key {
-		if k.Name == name {
-			return true
-		}
-	}
-	return false
-}
-
-// insert writes the upsert of a relation, or with stub an insert that leaves a
-// row that is there alone.
-func (r *relation) insert(d dialect, stub bool) Statement {
-	var columns, exprs []string
-	for _, f := range r.written() {
-		columns = append(columns, Quote(f.Name))
-		exprs = append(exprs, r.fresh(d, f))
-	}
-	params := r.params(false)
-	for _, f := range r.touch {
-		columns = append(columns, Quote(f.Name))
-		exprs = append(exprs, d.now(f))
-	}
-	moves := r.moves(d, in, at, true)
-	sql := d.insert(QuoteTable(r.name), columns, exprs, params) +
-		"\non conflict (" + list("%s", r.keyNames()) + ") do "
-	if stub || len(moves) == 0 {
-		return Statement{sql + "nothing", params}
-	}
-	sql += "update set\n    " + r.assignments(d, moves) + "\nwhere " + condition(moves, true)
-	return Statement{sql, params}
-}
-
-// fresh is what a field of a new row gets.
-func (r *relation) fresh(d dialect, f field) string {
-	if f.Kind == CellParam && f.rule == merge.Latest && f.Live.Default != "" {
-		for _, s := range r.scopes {
-			if s.Index == f.scope {
-				return fmt.Sprintf("case when %s is null then %s else %s end", d.raw(s), d.dflt(f), d.param(f))
-			}
-		}
-	}
-	return orZero(d, f)
-}
-
-// counter tells whether a rule adds up, so that nothing is zero.
-func counter(r merge.Rule) bool { return r == merge.Sum || r == merge.Count }
-
-// update writes the join into rows that are there.
-func (r *relation) update(d dialect) Statement {
-	params := r.params(r.beside)
-	versionOf := at
-	if r.beside {
-		versionOf = func(f field) string { return placed(r.storedOf(f)) }
-	}
-	moves := r.moves(d, placed, versionOf, !r.beside)
-	if len(moves) == 0 {
-		return Statement{}
-	}
-	var exprs []string
-	all := r.fields()
-	if r.beside {
-		all = append(all, r.stored...)
-	}
-	for _, f := range all {
-		exprs = append(exprs, d.param(f)+" as "+place(f))
-	}
-	sql := "update " + QuoteTable(r.name) + " as t\nset " + r.assignments(d, moves) +
-		"\nfrom " + d.excluded(exprs, params) +
-		"\nwhere " + r.sameKey(placed) + "\n  and (" + condition(moves, !r.beside) + ")"
-	return Statement{sql, params}
-}
-
-// lock writes the statement that tells which rows are there.
-func (r *relation) lock(d dialect) Statement {
-	var params []Param
-	for _, f := range r.key {
-		params = append(params, f.Param)
-	}
-	var on, firsts []string
-	for _, f := range r.key {
-		on = append(on, at(f)+" = "+d.param(f))
-	}
-	if r.beside {
-		for _, f := range r.values {
-			if f.rule == merge.First {
-				firsts = append(firsts, at(f)+" is null")
-			}
-		}
-	}
-	return Statement{d.lock(QuoteTable(r.name), strings.Join(on, " and "), firsts, params), params}
-}
-
-// sameKey says that a row has the key of what comes in.
-func (r *relation) sameKey(in func(field) string) string {
-	var on []string
-	for _, f := range r.key {
-		on = append(on, at(f)+" = "+in(f))
-	}
-	return strings.Join(on, " and ")
-}
-
-// written are the fields that are columns of the relation.
-func (r *relation) written() []field {
-	if !r.beside {
-		return r.fields()
-	}
-	return append(append([]field{}, r.key...), r.values...)
-}
-
-func (r *relation) keyNames() []string {
-	var out []string
-	for _, f := range r.key {
-		out = append(out, Quote(f.Name))
-	}
-	return out
-}
-
-// params are the parameters of a statement that writes the relation, with
-// stored those of the stored versions too.
-func (r *relation) params(stored bool) []Param {
-	var out []Param
-	for _, f := range r.fields() {
-		out = append(out, f.Param)
-	}
-	if stored {
-		for _, f := range r.stored {
-			out = append(out, f.Param)
-		}
-	}
-	return out
-}
+// QuoteTable writes the name of a table, which may have its schema in front.
+func (d Dialect) QuoteTable(name string) string { return quoteTable(d.impl(), name) }

@@ -36,28 +36,31 @@ func isTextList(c *sink.LiveColumn) bool {
 
 // unjudged says that Hookfold cannot tell what a type of PostgreSQL takes, and
 // what to do.
-func unjudged(c *sink.LiveColumn) string {
+func (postgres) unjudged(c *sink.LiveColumn) string {
+	if class(c) != "" {
+		return ""
+	}
 	return fmt.Sprintf("Hookfold cannot judge what %s takes, or cuts or rounds, before it is written, so what a row becomes would depend on how its events fall into batches. Make it text or varchar, with a CHECK if need be", short(c.Type))
 }
 
-// judges finds a column of a relation that lives on PostgreSQL as a type that
-// Hookfold cannot judge.
+// judges finds a column of a relation that lives as a type that Hookfold cannot
+// judge.
 func (r *relation) judges(d dialect) error {
-	if _, ok := d.(postgres); !ok {
-		return nil
-	}
 	for _, f := range slices.Concat(r.key, r.values) {
-		if f.Live != nil && class(f.Live) == "" {
-			return fmt.Errorf("table %s: column %s: %s", r.name, f.Name, unjudged(f.Live))
+		if f.Live == nil {
+			continue
+		}
+		if text := d.unjudged(f.Live); text != "" {
+			return fmt.Errorf("table %s: column %s: %s", r.name, f.Name, text)
 		}
 	}
 	return nil
 }
 
-func fitsPostgres(t merge.Type, rule merge.Rule, c *sink.LiveColumn) verdict {
+func (d postgres) fits(t merge.Type, rule merge.Rule, c *sink.LiveColumn) verdict {
 	is, want := class(c), merge.Type{Kind: t.Kind}.String()
 	if is == "" {
-		return bad("%s", unjudged(c))
+		return bad("%s", d.unjudged(c))
 	}
 	switch {
 	case rule == merge.Union && is != "text[]":
@@ -117,7 +120,7 @@ func fitsNumeric(t merge.Type, c *sink.LiveColumn) verdict {
 	return fine
 }
 
-func fitsSQLite(t merge.Type, rule merge.Rule, c *sink.LiveColumn) verdict {
+func (sqlite) fits(t merge.Type, rule merge.Rule, c *sink.LiveColumn) verdict {
 	affinity := Affinity(c.Type)
 	switch t.Kind {
 	case merge.Text:

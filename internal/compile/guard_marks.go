@@ -102,7 +102,7 @@ func (w *plpgsql) rowKey() string {
 func (w *plpgsql) updateMarked() {
 	d := postgres{}
 	older := func(f field) string {
-		return fmt.Sprintf("coalesce(%s, '') < coalesce(%s, '')", d.version(in(f)), d.version(at(f)))
+		return fmt.Sprintf("coalesce(%s, '') < coalesce(%s, '')", d.version(in(f)), d.version(stored(f)))
 	}
 	seen, deleted := w.more(SeenParam), w.more(DeleteParam)
 	w.when(older(seen), func() { w.keep(seen.Name) })

@@ -16,7 +16,7 @@ import (
 // UPDATE. The first run leaves hookfold.upsert for the second, so that an upsert
 // is told from an UPDATE by a person; a statement trigger takes it away.
 func postgresGuard(t *sink.Table, r *relation, live *sink.Live) *Guard {
-	body := (&plpgsql{t: t, r: r, live: live, moves: r.moves(postgres{}, in, at, true)}).body()
+	body := (&plpgsql{t: t, r: r, live: live, moves: r.moves(postgres{}, in, stored, stored, true)}).body()
 	function := besideTable(t.Name, func(name string) string { return fitName(guardFunction + name) })
 	name, table := QuoteTable(function), QuoteTable(t.Name)
 	drop := func(trigger string) string { return fmt.Sprintf("drop trigger if exists %s on %s", trigger, table) }
@@ -57,6 +57,10 @@ func (w *plpgsql) when(condition string, do func()) {
 	w.line("end if;")
 }
 
+// in and stored name a column of the row that comes and of the stored one.
+func in(f field) string     { return incoming(postgres{}, f) }
+func stored(f field) string { return at(postgres{}, f) }
+
 // comes and was name a column of the two rows as a target: always quoted, since
 // the language has reserved words of its own.
 func comes(name string) string { return "excluded." + always(name) }
@@ -86,7 +90,7 @@ func (w *plpgsql) body() string {
 	w.line("hookfold_set := case when current_setting('hookfold.set', true) like '{%%' then current_setting('hookfold.set', true)::text[]\n" +
 		"    else string_to_array(nullif(replace(current_setting('hookfold.set', true), ' ', ''), ''), ',') end;")
 	w.when("tg_op = 'INSERT'", w.insert)
-	w.line("if current_setting('hookfold.upsert', true) = %s then", w.rowText(at))
+	w.line("if current_setting('hookfold.upsert', true) = %s then", w.rowText(stored))
 	w.line("    perform set_config('hookfold.upsert', '', true);")
 	w.line("elsif %s then", w.byHand())
 	w.line("    return new; -- a person's UPDATE\nend if;")
@@ -119,7 +123,7 @@ func (w *plpgsql) versions() []field {
 func (w *plpgsql) byHand() string {
 	s := "hookfold_set is null and current_setting('hookfold.guard', true) is distinct from 'on'"
 	for _, f := range w.versions() {
-		s += "\n    and " + in(f) + " is not distinct from " + at(f)
+		s += "\n    and " + in(f) + " is not distinct from " + stored(f)
 	}
 	return s
 }
@@ -221,7 +225,7 @@ func (w *plpgsql) update() {
 	w.when("hookfold_set is not null", func() { w.meant(w.keep) })
 	for _, f := range w.r.values {
 		if f.rule == merge.Ladder {
-			w.rungs(f, in(f)+" is distinct from "+at(f))
+			w.rungs(f, in(f)+" is distinct from "+stored(f))
 		}
 	}
 	for _, m := range w.moves {
@@ -255,14 +259,14 @@ func (w *plpgsql) update() {
 		var differ []string
 		for _, v := range append(append([]field{}, w.r.values...), w.r.more...) {
 			if v.Kind == CellParam || v.Kind == DeletedAtParam {
-				differ = append(differ, postgres{}.distinct(in(v), at(v), v))
+				differ = append(differ, postgres{}.distinct(in(v), stored(v), v))
 			}
 		}
 		if differ == nil {
 			w.keep(f.Name)
 			continue
 		}
-		w.line("%s := case when %s then %s else %s end;", comes(f.Name), strings.Join(differ, "\n    or "), postgres{}.now(f), at(f))
+		w.line("%s := case when %s then %s else %s end;", comes(f.Name), strings.Join(differ, "\n    or "), postgres{}.now(f), stored(f))
 	}
 	for _, c := range w.live.Columns {
 		if c.Generated { // not computed yet

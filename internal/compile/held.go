@@ -37,10 +37,10 @@ type HeldStatements struct {
 	// Members reads aliases by root, After links by what they replace, and
 	// LedgerOf and DropLedger take all entries of keys.
 	Members, After, LedgerOf, DropLedger string
-	// Purge removes tombstones that were stored before a time, a number of them
-	// at most, and gives their versions. Its parameters are the table, the time
+	// Oldest locks and reads tombstones that were stored before a time, a number of
+	// them at most: their keys and versions. Its parameters are the table, the time
 	// and the number.
-	Purge string
+	Oldest string
 }
 
 // LockClass is the first half of Hookfold's advisory locks on PostgreSQL, "hook",
@@ -168,7 +168,7 @@ func (h *HeldStatements) sides(d Dialect, t *sink.Table) {
 	if buries(t) {
 		s := tombstones(d, t)
 		h.Tombstones, h.Meta = s.statements(), metaOf(d, t).statements()
-		h.Purge = d.impl().purge(s)
+		h.Oldest = d.impl().oldest(s)
 	}
 	if t.Group != nil {
 		h.Sets = setsOf(d, t).statements()
@@ -187,14 +187,13 @@ func (h *HeldStatements) sides(d Dialect, t *sink.Table) {
 	}
 }
 
-func (postgres) purge(s *side) string {
-	return fmt.Sprintf("delete from %s as t\nwhere t.table_name = $1 and t.key in (select key from %[1]s where table_name = $1 and %s < $2::timestamptz order by key limit $3::int)\n  and t.%[2]s < $2::timestamptz\nreturning t.%s",
-		QuoteTable(s.name), s.stamp, DeleteColumn)
+func (d postgres) oldest(s *side) string {
+	return fmt.Sprintf("select key, %s from %s\nwhere table_name = $1 and %s < $2::timestamptz\norder by key limit $3::int for update",
+		DeleteColumn, quoteTable(d, s.name), s.stamp)
 }
 
-func (sqlite) purge(s *side) string {
-	return fmt.Sprintf("delete from %s\nwhere table_name = ?1 and key in (select key from %[1]s where table_name = ?1 and %s < ?2 order by key limit ?3)\nreturning %s",
-		QuoteTable(s.name), s.stamp, DeleteColumn)
+func (d sqlite) oldest(s *side) string {
+	return fmt.Sprintf("select key, %s from %s\nwhere table_name = ?1 and %s < ?2\norder by key limit ?3", DeleteColumn, quoteTable(d, s.name), s.stamp)
 }
 
 // reading are the fields that a row is read by, in their order.
@@ -210,25 +209,21 @@ func (r *relation) reading() []Param {
 func (r *relation) read(d dialect, by []field, lock bool) Statement {
 	var columns []string
 	for _, f := range append(r.fields(), r.touch...) {
-		columns = append(columns, d.read(at(f), f))
+		columns = append(columns, d.read(at(d, f), f))
 	}
 	on, params := r.by(d, by)
-	sql := d.byKey(strings.Join(columns, ", "), QuoteTable(r.name), on, params)
-	if lock {
-		sql += d.locking()
-	}
-	return Statement{sql, params}
+	return Statement{SQL: d.byKey(strings.Join(columns, ", "), quoteTable(d, r.name), on, params, lock), Params: params}
 }
 
 func (r *relation) known(d dialect, by []field) Statement {
 	on, params := r.by(d, by)
-	return Statement{d.byKey(d.read(at(by[0]), by[0]), QuoteTable(r.name), on, params), params}
+	return Statement{SQL: d.byKey(d.read(at(d, by[0]), by[0]), quoteTable(d, r.name), on, params, false), Params: params}
 }
 
 func (r *relation) by(d dialect, by []field) (on string, params []Param) {
 	var conditions []string
 	for _, f := range by {
-		conditions = append(conditions, at(f)+" = "+d.param(f))
+		conditions = append(conditions, at(d, f)+" = "+d.param(f))
 		params = append(params, f.Param)
 	}
 	return strings.Join(conditions, " and "), params
@@ -236,7 +231,7 @@ func (r *relation) by(d dialect, by []field) (on string, params []Param) {
 
 func (r *relation) remove(d dialect, by []field) Statement {
 	on, params := r.by(d, by)
-	return Statement{d.remove(QuoteTable(r.name), on, params), params}
+	return Statement{SQL: d.remove(quoteTable(d, r.name), on, params), Params: params}
 }
 
 // rekey gives the row of one identity the key of another.
@@ -246,8 +241,8 @@ func (r *relation) rekey(d dialect) Statement {
 	with.Index, with.n = 1, 2
 	params := []Param{old.Param, with.Param}
 	exprs := []string{d.param(old) + " as " + place(old), d.param(with) + " as " + place(with)}
-	return Statement{fmt.Sprintf("update %s as t\nset %s = %s\nfrom %s\nwhere %s = %s",
-		QuoteTable(r.name), Quote(r.key[0].Name), placed(with), d.excluded(exprs, params), at(r.key[0]), placed(old)), params}
+	return Statement{SQL: d.update(&update{table: quoteTable(d, r.name), set: []assignment{{r.key[0].Name, placed(with)}},
+		from: d.excluded(exprs, params), on: at(d, r.key[0]) + " = " + placed(old)}), Params: params}
 }
 
 // stores are the fields that are not part of the key.
@@ -255,28 +250,26 @@ func (r *relation) stores() []field { return r.fields()[len(r.key):] }
 
 // put stores rows of a relation whatever is there.
 func (r *relation) put(d dialect) Statement {
-	var columns, exprs, set, differ []string
+	u := &upsert{table: quoteTable(d, r.name), key: r.keyNames(d), params: r.params(false)}
 	for _, f := range r.fields() {
-		columns = append(columns, Quote(f.Name))
-		exprs = append(exprs, d.param(f))
+		u.columns = append(u.columns, d.quote(f.Name))
+		u.exprs = append(u.exprs, d.param(f))
 	}
+	var differ []string
 	for _, f := range r.stores() {
-		set = append(set, Quote(f.Name)+" = "+in(f))
-		differ = append(differ, d.distinct(in(f), at(f), f))
+		u.set = append(u.set, assignment{f.Name, d.incoming(f)})
+		differ = append(differ, d.distinct(d.incoming(f), d.resident(u.table, f), f))
 	}
-	params := r.params(false)
-	sql := d.insert(QuoteTable(r.name), columns, exprs, params) + "\non conflict (" + strings.Join(r.keyNames(), ", ") + ") do "
-	if set == nil {
-		return Statement{sql + "nothing", params}
-	}
-	return Statement{sql + "update set " + strings.Join(set, ", ") + "\nwhere " + strings.Join(differ, " or "), params}
+	u.differs = strings.Join(differ, "\n   or ")
+	return statement(d.upsert(u), u.params)
 }
 
 // replace writes the update of rows that are there. A latest column that
 // nothing has set keeps the DEFAULT that it got, where it may not be NULL or
 // belongs to the row itself.
 func (r *relation) replace(d dialect, t *sink.Table) Statement {
-	var exprs, set, differ, values []string
+	var exprs, differ, values []string
+	var set []assignment
 	for _, f := range r.fields() {
 		expr := orZero(d, f)
 		if f.Kind == CellParam && f.rule == merge.Latest && f.Live.NotNull && f.Live.Default != "" {
@@ -287,26 +280,31 @@ func (r *relation) replace(d dialect, t *sink.Table) Statement {
 	for _, f := range r.stores() {
 		becomes := placed(f)
 		if f.Kind == CellParam && f.rule == merge.Latest && t.Occupied && t.OfKey(f.Index) {
-			becomes = fmt.Sprintf("case when %s is null then %s else %s end", placed(r.named(ScopeColumn(t.Scopes()[f.scope]))), at(f), placed(f))
+			becomes = fmt.Sprintf("case when %s is null then %s else %s end", placed(r.named(ScopeColumn(t.Scopes()[f.scope]))), at(d, f), placed(f))
 		}
-		set = append(set, Quote(f.Name)+" = "+becomes)
-		differ = append(differ, d.distinct(becomes, at(f), f))
+		set = append(set, assignment{f.Name, becomes})
+		differ = append(differ, d.distinct(becomes, at(d, f), f))
 		if f.Kind == CellParam || f.Kind == DeletedAtParam {
-			values = append(values, d.distinct(becomes, at(f), f))
+			values = append(values, d.distinct(becomes, at(d, f), f))
 		}
 	}
 	if set == nil {
 		return Statement{}
 	}
+	var touch []assignment
 	for _, f := range r.touch {
 		if values != nil {
-			set = append(set, fmt.Sprintf("%s = case when %s then %s else %s end", Quote(f.Name), strings.Join(values, "\n      or "), d.now(f), at(f)))
+			touch = append(touch, assignment{f.Name, fmt.Sprintf("case when %s then %s else %s end", strings.Join(values, "\n      or "), d.now(f), at(d, f))})
 		}
 	}
+	if d.sequential() { // as long as nothing has changed
+		set = append(touch, set...)
+	} else {
+		set = append(set, touch...)
+	}
 	params := r.params(false)
-	return Statement{"update " + QuoteTable(r.name) + " as t\nset " + strings.Join(set, ",\n    ") +
-		"\nfrom " + d.excluded(exprs, params) +
-		"\nwhere " + r.sameKey(placed) + "\n  and (" + strings.Join(differ, "\n   or ") + ")", params}
+	return Statement{SQL: d.update(&update{table: quoteTable(d, r.name), set: set, from: d.excluded(exprs, params),
+		on: r.sameKey(d, placed), where: []string{"(" + strings.Join(differ, "\n   or ") + ")"}}), Params: params}
 }
 
 // orZero is the parameter of a field; a counter that may not be NULL is 0 where
@@ -317,9 +315,6 @@ func orZero(d dialect, f field) string {
 	}
 	return d.param(f)
 }
-
-func (postgres) locking() string { return "\norder by v.hookfold_n\nfor no key update of t" }
-func (sqlite) locking() string   { return "" }
 
 func (d postgres) remove(table, on string, params []Param) string {
 	return fmt.Sprintf("delete from %s as t\nusing %s\nwhere %s", table, d.from(params), on)

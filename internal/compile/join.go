@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hookfold/hookfold/merge"
@@ -21,9 +22,12 @@ type move struct {
 
 type assignment struct{ column, becomes string }
 
-// moves gives the registers of a relation. in gives what comes in, versionOf the stored version
-// of a version field: a column of t, or a parameter if versions live beside.
-func (r *relation) moves(d dialect, in, versionOf func(field) string, keep bool) []move {
+// moves gives the registers of a relation. in gives what comes in, at what is
+// stored, and versionOf the stored version of a version field: a column too, or a
+// parameter if versions live beside. Where assignments are sequential, each is
+// right in whatever state those before it leave the row: one that moves a register
+// leaves the conditions of the register's others as they were.
+func (r *relation) moves(d dialect, in, at, versionOf func(field) string, keep bool) []move {
 	var out []move
 	for _, s := range r.scopes {
 		var m move
@@ -60,6 +64,9 @@ func (r *relation) moves(d dialect, in, versionOf func(field) string, keep bool)
 			if keep {
 				m.to = append(m.to, assignment{v.Name, in(v)})
 				m.version = d.distinct(in(v), at(v), v)
+				if d.sequential() { // the condition reads the value while there is no version
+					slices.Reverse(m.to)
+				}
 			}
 		case merge.Max:
 			m.when = fmt.Sprintf("%s is not null and (%s is null or %s)", in(f), at(f), d.greater(in(f), at(f), f))
@@ -81,8 +88,9 @@ func (r *relation) moves(d dialect, in, versionOf func(field) string, keep bool)
 	return out
 }
 
-func in(f field) string { return "excluded." + Quote(f.Name) }
-func at(f field) string { return "t." + Quote(f.Name) }
+// incoming and at name a column of the subquery excluded and of the table t.
+func incoming(d dialect, f field) string { return "excluded." + d.quote(f.Name) }
+func at(d dialect, f field) string       { return "t." + d.quote(f.Name) }
 
 // place names a field by its place, as no column is that stands beside it, and
 // placed is the field in a subquery whose columns are all named so.
@@ -93,7 +101,7 @@ func rank(d dialect, expr string, f field) string {
 	var b strings.Builder
 	b.WriteString("case " + d.bytes(expr, f))
 	for i, rung := range f.rungs {
-		fmt.Fprintf(&b, " when %s then %d", Literal(rung), i+1)
+		fmt.Fprintf(&b, " when %s then %d", d.literal(rung), i+1)
 	}
 	b.WriteString(" else 0 end")
 	return b.String()
@@ -117,20 +125,33 @@ func (m move) changes(versions bool) string {
 	return fmt.Sprintf("%s and (%s)", m.when, differ)
 }
 
-// assignments writes the list behind SET, and condition the rows that change.
-func (r *relation) assignments(d dialect, moves []move) string {
-	var lines []string
+// assignments is what a row becomes.
+func (r *relation) assignments(d dialect, moves []move, at func(field) string) []assignment {
+	var set, touch []assignment
+	stay := func(column string) string { return at(field{Param: Param{Name: column}}) }
 	for _, m := range moves {
 		for _, a := range m.to {
-			lines = append(lines, fmt.Sprintf("%s = case when %s then %s else t.%[1]s end", Quote(a.column), m.when, a.becomes))
+			set = append(set, assignment{a.column, fmt.Sprintf("case when %s then %s else %s end", m.when, a.becomes, stay(a.column))})
 		}
 	}
 	for _, f := range r.touch {
 		if c := condition(moves, false); c != "" {
-			lines = append(lines, fmt.Sprintf("%s = case when %s\n      then %s else t.%[1]s end", Quote(f.Name), strings.ReplaceAll(c, "\n", "\n        "), d.now(f)))
+			touch = append(touch, assignment{f.Name, fmt.Sprintf("case when %s\n      then %s else %s end", strings.ReplaceAll(c, "\n", "\n        "), d.now(f), stay(f.Name))})
 		}
 	}
-	return strings.Join(lines, ",\n    ")
+	if d.sequential() { // as long as nothing has changed
+		return append(touch, set...)
+	}
+	return append(set, touch...)
+}
+
+// listed writes the list behind SET.
+func listed(d dialect, set []assignment) string {
+	var out []string
+	for _, a := range set {
+		out = append(out, d.quote(a.column)+" = "+a.becomes)
+	}
+	return strings.Join(out, ",\n    ")
 }
 
 // condition says that a row changes: in a value, or if versions count also in a

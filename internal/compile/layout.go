@@ -288,8 +288,8 @@ func Shared(a, b *sink.Table) string {
 	if a.Table == b.Table || !strings.EqualFold(QuoteTable(a.Name), QuoteTable(b.Name)) {
 		return ""
 	}
-	theirs := writes(b)
-	for _, name := range writes(a) {
+	theirs := written(b)
+	for _, name := range written(a) {
 		if slices.Contains(theirs, name) {
 			return name
 		}
@@ -297,9 +297,9 @@ func Shared(a, b *sink.Table) string {
 	return ""
 }
 
-// writes lists the columns and versions that a table of a config writes, but
+// written lists the columns and versions that a table of a config writes, but
 // for its key.
-func writes(t *sink.Table) []string {
+func written(t *sink.Table) []string {
 	var out []string
 	for i := range t.Columns {
 		out = append(out, t.Columns[i].Name)

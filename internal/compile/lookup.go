@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/hookfold/hookfold/merge"
@@ -22,7 +21,7 @@ func Lookup(d Dialect, t *sink.Table, live *sink.Live, columns []string) Stateme
 		}
 		f.n = len(params) + 1
 		params = append(params, f.Param)
-		on = append(on, at(f)+" = "+x.param(f))
+		on = append(on, at(x, f)+" = "+x.param(f))
 	}
 	var shown []string
 	for _, k := range t.Key {
@@ -30,15 +29,16 @@ func Lookup(d Dialect, t *sink.Table, live *sink.Live, columns []string) Stateme
 		if !ok {
 			return Statement{}
 		}
-		shown = append(shown, x.read(at(f), f))
+		shown = append(shown, x.read(at(x, f), f))
 	}
-	return Statement{x.byKey(strings.Join(shown, ", "), QuoteTable(t.Name), strings.Join(on, " and "), params), params}
+	return Statement{SQL: x.byKey(strings.Join(shown, ", "), quoteTable(x, t.Name), strings.Join(on, " and "), params, false), Params: params}
 }
 
 // Park sets columns of rows to NULL, by key.
 func Park(d Dialect, t *sink.Table, live *sink.Live, columns []string) Statement {
 	x := d.impl()
-	var exprs, on, set []string
+	var exprs, on []string
+	var set []assignment
 	var params []Param
 	for _, k := range t.Key {
 		f, ok := columnOf(t, live, k.Name)
@@ -48,12 +48,12 @@ func Park(d Dialect, t *sink.Table, live *sink.Live, columns []string) Statement
 		f.n = len(params) + 1
 		params = append(params, f.Param)
 		exprs = append(exprs, x.param(f)+" as "+place(f))
-		on = append(on, at(f)+" = "+placed(f))
+		on = append(on, at(x, f)+" = "+placed(f))
 	}
 	for _, name := range columns {
-		set = append(set, Quote(name)+" = null")
+		set = append(set, assignment{name, "null"})
 	}
-	return Statement{fmt.Sprintf("update %s as t\nset %s\nfrom %s\nwhere %s", QuoteTable(t.Name), strings.Join(set, ", "), x.excluded(exprs, params), strings.Join(on, " and ")), params}
+	return Statement{SQL: x.update(&update{table: quoteTable(x, t.Name), set: set, from: x.excluded(exprs, params), on: strings.Join(on, " and ")}), Params: params}
 }
 
 // columnOf is a column of a table as it is written.

@@ -63,7 +63,7 @@ func compileOccupants(d dialect, t *sink.Table, r, o *relation, live *sink.Live)
 	if r.beside {
 		mine = mine[:len(r.values)+len(r.scopes)] // scopes as parameters, not as columns
 	}
-	p := projection{table: QuoteTable(o.name), place: "hookfold_n"}
+	p := projection{table: quoteTable(d, o.name), place: "hookfold_n"}
 	for slices.ContainsFunc(slices.Concat(keys, columns, mine), func(f field) bool { return f.Name == p.place }) {
 		p.place += "_"
 	}
@@ -71,11 +71,11 @@ func compileOccupants(d dialect, t *sink.Table, r, o *relation, live *sink.Live)
 		keys[i].n = i + 1
 		p.params = append(p.params, keys[i].Param)
 		p.keys = append(p.keys, d.param(keys[i]))
-		p.on = append(p.on, fmt.Sprintf("o.%s = %s", Quote(keys[i].Name), d.param(keys[i])))
-		p.exprs = append(p.exprs, d.param(keys[i])+" as "+Quote(keys[i].Name))
+		p.on = append(p.on, fmt.Sprintf("o.%s = %s", d.quote(keys[i].Name), d.param(keys[i])))
+		p.exprs = append(p.exprs, d.param(keys[i])+" as "+d.quote(keys[i].Name))
 	}
 	p.params = append(p.params, id.Param)
-	p.on = append(p.on, fmt.Sprintf("o.%s = %s", Quote(id.Name), d.param(id)))
+	p.on = append(p.on, fmt.Sprintf("o.%s = %s", d.quote(id.Name), d.param(id)))
 	own := *r
 	own.scopes = append([]field{}, r.scopes...)
 	for i := range mine {
@@ -88,7 +88,7 @@ func compileOccupants(d dialect, t *sink.Table, r, o *relation, live *sink.Live)
 		}
 	}
 	for _, f := range columns {
-		p.exprs = append(p.exprs, recorded(d, f, o, shown)+" as "+Quote(f.Name))
+		p.exprs = append(p.exprs, recorded(d, f, o, shown)+" as "+d.quote(f.Name))
 	}
 	if r.beside {
 		mine = mine[:len(r.values)]
@@ -96,37 +96,53 @@ func compileOccupants(d dialect, t *sink.Table, r, o *relation, live *sink.Live)
 	reproject := p
 	reproject.exprs = append([]string{}, p.exprs...)
 	for _, f := range mine {
-		p.exprs = append(p.exprs, own.fresh(d, f)+" as "+Quote(f.Name))
+		p.exprs = append(p.exprs, own.fresh(d, f)+" as "+d.quote(f.Name))
 	}
 
-	var lines, differ, values []string
-	for _, f := range columns {
-		lines = append(lines, fmt.Sprintf("%s = %s", Quote(f.Name), in(f)))
-		differ = append(differ, d.distinct(in(f), at(f), f))
-		if f.Kind == CellParam {
-			values = append(values, d.distinct(in(f), at(f), f))
+	table := quoteTable(d, r.name)
+	identified := append([]field{}, identity...)
+	for _, f := range shown.scopes {
+		if t.Scopes()[f.Index] == merge.RowScope {
+			identified = append(identified, f)
 		}
 	}
-	for _, f := range shown.touch {
-		if len(values) > 0 {
-			lines = append(lines, fmt.Sprintf("%s = case when %s then %s else t.%[1]s end", Quote(f.Name), strings.Join(values, " or "), d.now(f)))
+	// become is what the row shows, in which way ever it gets there.
+	become := func(in, at func(field) string) (set []assignment, guard, differs string) {
+		var touch []assignment
+		var differ, values []string
+		for _, f := range columns {
+			set = append(set, assignment{f.Name, in(f)})
+			differ = append(differ, d.distinct(in(f), at(f), f))
+			if f.Kind == CellParam {
+				values = append(values, d.distinct(in(f), at(f), f))
+			}
 		}
-	}
-	var where []string
-	if !r.beside {
-		where = append(where, newer(d, identity, shown.scopes, t))
-	}
-	if len(differ) > 0 {
-		where = append(where, "("+strings.Join(differ, " or ")+")")
+		for _, f := range shown.touch {
+			if len(values) > 0 {
+				touch = append(touch, assignment{f.Name, fmt.Sprintf("case when %s then %s else %s end", strings.Join(values, " or "), d.now(f), at(f))})
+			}
+		}
+		if d.sequential() {
+			set = append(touch, lastOf(set, identified)...)
+		} else {
+			set = append(set, touch...)
+		}
+		if !r.beside {
+			guard = newer(d, identified, in, at)
+		}
+		if len(differ) > 0 {
+			differs = "(" + strings.Join(differ, " or ") + ")"
+		}
+		return set, guard, differs
 	}
 
 	var names, from []string
 	for _, f := range append(append(append([]field{}, keys...), columns...), mine...) {
-		names = append(names, Quote(f.Name))
-		from = append(from, "p."+Quote(f.Name))
+		names = append(names, d.quote(f.Name))
+		from = append(from, "p."+d.quote(f.Name))
 	}
 	for _, f := range append(append([]field{}, shown.touch...), r.touch...) {
-		names = append(names, Quote(f.Name))
+		names = append(names, d.quote(f.Name))
 		from = append(from, d.now(f))
 	}
 	var lacks []string
@@ -135,33 +151,30 @@ func compileOccupants(d dialect, t *sink.Table, r, o *relation, live *sink.Live)
 		case q.Column < 0:
 			lacks = append(lacks, "false")
 		default:
-			lacks = append(lacks, "p."+Quote(q.Name)+" is not null")
+			lacks = append(lacks, "p."+d.quote(q.Name)+" is not null")
 		}
 	}
 	if len(lacks) == 0 {
 		lacks = []string{"true"}
 	}
-	project := fmt.Sprintf("insert into %s as t (%s)\nselect %s\nfrom (%s) as p\nwhere %s%s\non conflict (%s) do ",
-		QuoteTable(r.name), strings.Join(names, ", "), strings.Join(from, ", "), d.records(&p), strings.Join(lacks, " and "), d.inOrder(&p),
-		strings.Join(r.keyNames(), ", "))
-	s := &OccupantStatements{Join: o.insert(d, false)}
-	if len(lines) == 0 {
-		s.Project = Statement{project + "nothing", p.params}
-	} else {
-		set := "set " + strings.Join(lines, ",\n    ")
-		s.Project = Statement{project + "update " + set + "\nwhere " + strings.Join(where, "\n  and "), p.params}
-		s.Reproject = Statement{fmt.Sprintf("update %s as t\n%s\nfrom (%s) as excluded\nwhere %s\n  and %s",
-			QuoteTable(r.name), set, d.records(&reproject), r.sameKey(in), strings.Join(where, "\n  and ")), p.params}
+	project := &upsert{table: table, key: r.keyNames(d), columns: names, exprs: from, params: p.params,
+		source: d.records(&p), rest: "where " + strings.Join(lacks, " and ") + d.inOrder(&p)}
+	project.set, project.guard, project.differs = become(d.incoming, func(f field) string { return d.resident(table, f) })
+	s := &OccupantStatements{Join: o.insert(d, false), Project: statement(d.upsert(project), p.params)}
+	in, at := func(f field) string { return incoming(d, f) }, func(f field) string { return at(d, f) }
+	if set, guard, differs := become(in, at); len(set) > 0 {
+		s.Reproject = Statement{SQL: d.update(&update{table: table, set: set, from: "(" + d.records(&reproject) + ") as excluded",
+			on: r.sameKey(d, in), where: slices.DeleteFunc([]string{guard, differs}, func(s string) bool { return s == "" })}), Params: p.params}
 	}
 	if r.beside {
 		q := p
 		q.exprs = []string{"o." + SinceColumn + " as " + SinceColumn, "o." + OccupantColumn + " as " + OccupantColumn}
 		for _, f := range append(append([]field{}, o.scopes...), o.firsts...) {
-			q.exprs = append(q.exprs, "o."+Quote(f.Name)+" as "+Quote(f.Name))
+			q.exprs = append(q.exprs, "o."+d.quote(f.Name)+" as "+d.quote(f.Name))
 			s.Versions = append(s.Versions, f.Param)
 		}
 		q.params = p.params[:len(keys)+1]
-		s.Records = Statement{d.records(&q), q.params}
+		s.Records = Statement{SQL: d.records(&q), Params: q.params}
 	}
 	return s, nil
 }
@@ -169,11 +182,11 @@ func compileOccupants(d dialect, t *sink.Table, r, o *relation, live *sink.Live)
 // recorded is what a column shows of a record. A column that may not be NULL
 // shows its default for what no event has set.
 func recorded(d dialect, f field, o, shown *relation) string {
-	expr := d.convert("o."+Quote(f.Name), o.named(f.Name), f)
+	expr := d.convert("o."+d.quote(f.Name), o.named(f.Name), f)
 	if f.Kind == CellParam && f.rule == merge.Latest && f.Live.NotNull && f.Live.Default != "" {
 		for _, s := range shown.scopes {
 			if s.Index == f.scope {
-				return fmt.Sprintf("case when o.%s is null then %s else %s end", Quote(s.Name), d.dflt(f), expr)
+				return fmt.Sprintf("case when o.%s is null then %s else %s end", d.quote(s.Name), d.dflt(f), expr)
 			}
 		}
 	}
@@ -189,19 +202,35 @@ func (r *relation) named(name string) field {
 	return field{}
 }
 
-// newer says that a record is not older than what the row shows: by since, then
-// the occupant, then the version of scope row.
-func newer(d dialect, identity, scopes []field, t *sink.Table) string {
-	order := append([]field{}, identity...)
-	for _, s := range scopes {
-		if t.Scopes()[s.Index] == merge.RowScope {
-			order = append(order, s)
-		}
-	}
+// newer says that a record is not older than what the row shows, by fields in
+// their order: since, the occupant, the version of scope row.
+func newer(d dialect, order []field, in, at func(field) string) string {
 	var a, b []string
 	for _, f := range order {
 		a = append(a, d.version("coalesce("+in(f)+", '')"))
 		b = append(b, d.version("coalesce("+at(f)+", '')"))
 	}
-	return fmt.Sprintf("(%s)\n    >= (%s)", strings.Join(a, ", "), strings.Join(b, ", "))
+	return d.newer(a, b)
+}
+
+// lastOf puts the assignments of what newer reads last, the most significant at
+// the very end: then what newer says stays while they are made one by one.
+func lastOf(set []assignment, order []field) []assignment {
+	at := func(a assignment) int {
+		return slices.IndexFunc(order, func(f field) bool { return f.Name == a.column })
+	}
+	out := slices.Clone(set)
+	slices.SortStableFunc(out, func(a, b assignment) int {
+		i, j := at(a), at(b)
+		switch {
+		case i < 0 && j < 0:
+			return 0
+		case i < 0:
+			return -1
+		case j < 0:
+			return 1
+		}
+		return j - i
+	})
+	return out
 }

@@ -14,20 +14,20 @@ func (r *Reading) pages(d dialect, key []field) {
 }
 
 // order is the ORDER BY of a page.
-func order(key []field) string {
+func order(d dialect, key []field) string {
 	names := make([]string, len(key))
 	for i, f := range key {
-		names[i] = at(f)
+		names[i] = at(d, f)
 	}
 	return "\norder by " + strings.Join(names, ", ")
 }
 
 // behind says that a row comes after the one whose key the parameters give, as
 // one comparison of both keys.
-func behind(key []field, text func(n int, f field) string) string {
+func behind(d dialect, key []field, text func(n int, f field) string) string {
 	var columns, params []string
 	for i, f := range key {
-		columns = append(columns, at(f))
+		columns = append(columns, at(d, f))
 		params = append(params, text(i+1, f))
 	}
 	return fmt.Sprintf("\nwhere (%s) > (%s)", strings.Join(columns, ", "), strings.Join(params, ", "))
@@ -36,16 +36,16 @@ func behind(key []field, text func(n int, f field) string) string {
 func (d postgres) page(all string, key []field, after bool) string {
 	n := 1
 	if after {
-		all += behind(key, func(n int, f field) string { return fmt.Sprintf("$%d::text::%s", n, castType(f.Live)) })
+		all += behind(d, key, func(n int, f field) string { return fmt.Sprintf("$%d::text::%s", n, castType(f.Live)) })
 		n += len(key)
 	}
-	return all + order(key) + fmt.Sprintf("\nlimit $%d::text::int", n)
+	return all + order(d, key) + fmt.Sprintf("\nlimit $%d::text::int", n)
 }
 
 func (d sqlite) page(all string, key []field, after bool) string {
 	n := 1
 	if after {
-		all += behind(key, func(n int, f field) string {
+		all += behind(d, key, func(n int, f field) string {
 			switch f.Type.Kind {
 			case merge.Int, merge.Bool:
 				return fmt.Sprintf("cast(?%d as integer)", n)
@@ -58,5 +58,5 @@ func (d sqlite) page(all string, key []field, after bool) string {
 		})
 		n += len(key)
 	}
-	return all + order(key) + fmt.Sprintf("\nlimit cast(?%d as integer)", n)
+	return all + order(d, key) + fmt.Sprintf("\nlimit cast(?%d as integer)", n)
 }

@@ -38,6 +38,15 @@ func castType(c *sink.LiveColumn) string {
 	return of
 }
 
+func (postgres) quote(name string) string { return Quote(name) }
+func (postgres) literal(s string) string  { return Literal(s) }
+
+func (d postgres) incoming(f field) string           { return incoming(d, f) }
+func (d postgres) resident(_ string, f field) string { return at(d, f) }
+func (postgres) sequential() bool                    { return false }
+
+func (postgres) newer(a, b []string) string { return newerRow(a, b) }
+
 // Parameters are named by their places, v.p1, so that no column of the user's
 // has such a name.
 func (postgres) raw(f field) string { return fmt.Sprintf("v.p%d", f.n) }
@@ -156,10 +165,12 @@ func (postgres) convert(expr string, from, to field) string {
 	return expr + "::" + castType(to.Live)
 }
 
-func (d postgres) insert(table string, columns, exprs []string, params []Param) string {
-	return fmt.Sprintf("insert into %s as t (%s)\nselect %s\nfrom %s",
-		table, strings.Join(columns, ", "), strings.Join(exprs, ",\n    "), d.from(params))
+func (d postgres) upsert(u *upsert) []string {
+	return []string{fmt.Sprintf("insert into %s as t (%s)\nselect %s\nfrom %s",
+		u.table, strings.Join(u.columns, ", "), strings.Join(u.exprs, ",\n    "), u.from(d.from(u.params))) + onConflict(d, u)}
 }
+
+func (d postgres) update(u *update) string { return updateFrom(d, u) }
 
 func (d postgres) excluded(exprs []string, params []Param) string {
 	return fmt.Sprintf("(select %s\n    from %s) as excluded", strings.Join(exprs, ",\n    "), d.from(params))
@@ -178,6 +189,8 @@ func (d postgres) records(p *projection) string {
 	return fmt.Sprintf("select distinct on (%s) v.hookfold_n%[8]s, %[2]s\n    from %[3]s\n    join %[4]s as o on %[5]s\n    order by %[1]s, coalesce(o.%[6]s, '') collate \"C\" desc, o.%[7]s collate \"C\" desc",
 		strings.Join(p.keys, ", "), strings.Join(p.exprs, ", "), d.ordered(p.params), p.table, strings.Join(p.on, " and "), SinceColumn, OccupantColumn, as)
 }
+
+func (postgres) skipLocked(sql string) string { return sql + " skip locked" }
 
 func (postgres) inOrder(p *projection) string { return "\norder by p." + p.place }
 

@@ -8,8 +8,8 @@ import (
 
 var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
-// Quote writes a name as an identifier: as it is where that is safe in every
-// dialect, else in double quotes.
+// Quote writes a name as an identifier of PostgreSQL and SQLite: as it is where
+// that is safe in both, else in double quotes.
 func Quote(name string) string {
 	if plainName.MatchString(name) && !strings.Contains(reserved, " "+name+" ") {
 		return name
@@ -17,13 +17,24 @@ func Quote(name string) string {
 	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 }
 
-// QuoteTable writes the name of a table, which may have its schema in front.
-func QuoteTable(name string) string {
+// QuoteTable is Quote for the name of a table, which may have its schema in
+// front.
+func QuoteTable(name string) string { return quoteTable(postgres{}, name) }
+
+func quoteTable(d dialect, name string) string {
 	parts := SplitTable(name)
 	for i, p := range parts {
-		parts[i] = Quote(p)
+		parts[i] = d.quote(p)
 	}
 	return strings.Join(parts, ".")
+}
+
+func quoted(d dialect, names []string) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = d.quote(n)
+	}
+	return strings.Join(out, ", ")
 }
 
 // SplitTable splits the name of a table at its points; a part may stand in
@@ -49,7 +60,7 @@ func SplitTable(name string) []string {
 	return append(parts, b.String())
 }
 
-// Literal writes a text as a literal.
+// Literal writes a text as a literal of PostgreSQL and SQLite.
 func Literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 // beside gives the name of another table in the schema of this one.
@@ -73,6 +84,12 @@ func OccupantsTable(name string) string {
 // may not be altered.
 func VersionsTable(name string) string {
 	return besideTable(name, func(string) string { return "hookfold_versions" })
+}
+
+// LocksTable names the table whose rows are the locks of tables that stand beside
+// it, in databases that have no other locks that end with a transaction.
+func LocksTable(name string) string {
+	return besideTable(name, func(string) string { return "hookfold_locks" })
 }
 
 func list(format string, items []string) string {

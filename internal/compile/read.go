@@ -56,28 +56,21 @@ func Read(d Dialect, t *sink.Table, live *sink.Live) (*Reading, error) {
 	out := &Reading{}
 	var exprs []string
 	for _, f := range fields {
-		exprs = append(exprs, x.read(at(f), f))
+		exprs = append(exprs, x.read(at(x, f), f))
 		out.Fields = append(out.Fields, f.Param)
 	}
 	var params []Param
 	var on []string
 	for _, f := range r.key {
 		params = append(params, f.Param)
-		on = append(on, at(f)+" = "+x.param(f))
+		on = append(on, at(x, f)+" = "+x.param(f))
 	}
 	columns := strings.Join(exprs, ", ")
-	out.ByKey = Statement{x.byKey(columns, QuoteTable(t.Name), strings.Join(on, " and "), params), params}
-	out.All = fmt.Sprintf("select %s from %s as t", columns, QuoteTable(t.Name))
+	out.ByKey = Statement{SQL: x.byKey(columns, quoteTable(x, t.Name), strings.Join(on, " and "), params, false), Params: params}
+	out.All = fmt.Sprintf("select %s from %s as t", columns, quoteTable(x, t.Name))
 	out.pages(x, r.key)
 	if r.beside {
-		versions := QuoteTable(VersionsTable(t.Name))
-		if d == SQLite {
-			out.Versions = fmt.Sprintf("select key, versions from %s where table_name = ?1", versions)
-			out.VersionsByKey = out.Versions + " and key = ?2"
-		} else {
-			out.Versions = fmt.Sprintf("select key, versions::text from %s where table_name = $1", versions)
-			out.VersionsByKey = out.Versions + " and key = any($2::text[])"
-		}
+		out.Versions, out.VersionsByKey = x.readVersions(quoteTable(x, VersionsTable(t.Name)))
 	}
 	return out, nil
 }
@@ -90,19 +83,23 @@ func readHeld(d Dialect, t *sink.Table, live *sink.Live) (*Reading, error) {
 	x := d.impl()
 	var columns []string
 	for _, f := range append(r.fields(), r.touch...) {
-		columns = append(columns, x.read(at(f), f))
+		columns = append(columns, x.read(at(x, f), f))
 	}
 	out := &Reading{ByKey: r.read(x, r.key, false), Fields: r.reading(),
-		All: fmt.Sprintf("select %s from %s as t", strings.Join(columns, ", "), QuoteTable(t.Name))}
+		All: fmt.Sprintf("select %s from %s as t", strings.Join(columns, ", "), quoteTable(x, t.Name))}
 	out.pages(x, r.key)
 	return out, nil
 }
 
-func (d postgres) byKey(columns, table, on string, params []Param) string {
-	return fmt.Sprintf("select v.hookfold_n, %s\nfrom %s\njoin %s as t on %s", columns, d.ordered(params), table, on)
+func (d postgres) byKey(columns, table, on string, params []Param, lock bool) string {
+	sql := fmt.Sprintf("select v.hookfold_n, %s\nfrom %s\njoin %s as t on %s", columns, d.ordered(params), table, on)
+	if lock {
+		sql += "\norder by v.hookfold_n\nfor no key update of t"
+	}
+	return sql
 }
 
-func (sqlite) byKey(columns, table, on string, _ []Param) string {
+func (sqlite) byKey(columns, table, on string, _ []Param, _ bool) string {
 	return fmt.Sprintf("select %s from %s as t where %s", columns, table, on)
 }
 

@@ -25,11 +25,8 @@ func Script(d Dialect, t *sink.Table, have Schemas) (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "-- Table %s for %s. Versions are text and compared as bytes; NULL is older than all.\n", t.Name, d)
-	if d == SQLite {
-		b.WriteString("-- Each statement is for one row.\n")
-	} else {
-		b.WriteString("-- Each statement is for a batch: a parameter is an array with one element per row; v.p1 is an element of $1. No key may come twice in a batch.\n")
-	}
+	x := d.impl()
+	fmt.Fprintf(&b, "-- %s\n", x.manner())
 	if ddl := Migrate(d, t, have); len(ddl) > 0 {
 		b.WriteString("\n-- What has to be there:\n")
 		for _, s := range ddl {
@@ -48,24 +45,21 @@ func Script(d Dialect, t *sink.Table, have Schemas) (string, error) {
 		return "", err
 	}
 	var last []Param
-	show := func(what string, x Statement) {
-		if x.SQL == "" {
+	show := func(what string, s Statement) {
+		if s.SQL == "" {
 			return
 		}
+		text := strings.Join(s.All(), ";\n") + ";\n"
 		fmt.Fprintf(&b, "\n-- %s\n", what)
-		if slices.Equal(last, x.Params) {
-			b.WriteString("-- The same parameters.\n" + x.SQL + ";\n")
+		if slices.Equal(last, s.Params) {
+			b.WriteString("-- The same parameters.\n" + text)
 			return
 		}
-		last = x.Params
-		for i, p := range x.Params {
-			mark := "$"
-			if d == SQLite {
-				mark = "?"
-			}
-			fmt.Fprintf(&b, "--   %s%d %s: %s\n", mark, i+1, p.Name, p.describe(t))
+		last = s.Params
+		for i, p := range s.Params {
+			fmt.Fprintf(&b, "--   %s %s: %s\n", x.mark(i+1), p.Name, p.describe(t))
 		}
-		b.WriteString(x.SQL + ";\n")
+		b.WriteString(text)
 	}
 	if s.Held != nil {
 		showHeld(&b, d, t, s.Held, show)
@@ -101,18 +95,7 @@ func Script(d Dialect, t *sink.Table, have Schemas) (string, error) {
 func showHeld(b *strings.Builder, d Dialect, t *sink.Table, h *HeldStatements, show func(string, Statement)) {
 	b.WriteString("\n-- What becomes of a row is not told by the row alone. So in one transaction: lock, then read all that the batch\n" +
 		"-- concerns, join it outside of the database, and store what has changed.\n")
-	if d == Postgres {
-		what := "the keys'"
-		switch {
-		case Linked(t.Table):
-			what = "the table's"
-		case t.Group != nil:
-			what = "the groups'"
-		}
-		fmt.Fprintf(b, "\n-- Lock, in a statement of its own: %s numbers, ascending.\n%s;\n", what, LockSQL)
-	} else {
-		b.WriteString("\n-- Lock, in a statement of its own:\nbegin immediate;\n")
-	}
+	fmt.Fprintf(b, "\n-- Lock, in a statement of its own:%s;\n", d.impl().locks(t))
 	beside := func(what, sql string) {
 		if sql != "" {
 			fmt.Fprintf(b, "\n-- %s\n%s;\n", what, sql)

@@ -63,7 +63,7 @@ func ParseKeyText(s string) (merge.Key, error) {
 
 func sideOf(d Dialect, t *sink.Table, name string, key, values []string, stamp string) *side {
 	s := &side{name: besideTable(t.Name, func(string) string { return "hookfold_" + name }), d: d, stamp: stamp}
-	make1 := func(name string) field {
+	make1 := func(name string, key bool) field {
 		typ := versionType
 		switch name {
 		case DeletedAtColumn, "at":
@@ -71,18 +71,18 @@ func sideOf(d Dialect, t *sink.Table, name string, key, values []string, stamp s
 		case "amount":
 			typ = merge.Type{Kind: merge.Numeric}
 		}
-		c := newColumn(d, name, typ)
+		c := d.impl().entry(name, typ, key)
 		return field{Param: Param{Name: name, Type: typ, Live: &c.live}, scope: -1}
 	}
 	n := 1
 	for _, k := range key {
-		f := make1(k)
+		f := make1(k, true)
 		n++
 		f.n = n
 		s.key = append(s.key, f)
 	}
 	for _, v := range values {
-		f := make1(v)
+		f := make1(v, false)
 		n++
 		f.n = n
 		s.values = append(s.values, f)
@@ -164,38 +164,30 @@ func counts(t *sink.Table) bool {
 func (s *side) fields() []field { return append(append([]field{}, s.key...), s.values...) }
 
 func (s *side) ddl() []string {
-	text := newColumn(s.d, "", versionType).ddl
-	if s.d == Postgres {
-		text += ` collate "C"`
+	d := s.d.impl()
+	var lines []string
+	add := func(c column, refuses bool) {
+		if refuses {
+			c = notNull(c)
+		}
+		lines = append(lines, d.quote(c.name)+" "+c.ddl)
 	}
-	lines := []string{"table_name " + text + " not null"}
+	add(d.entry("table_name", versionType, true), true)
 	names := []string{"table_name"}
 	for i, f := range s.fields() {
-		line := Quote(f.Name) + " " + f.Live.Type
-		if f.Type.Kind == merge.Text && s.d == Postgres {
-			line += ` collate "C"`
-		}
-		if i < len(s.key) || f.Type.Kind != merge.Timestamp {
-			line += " not null"
-		}
-		if i < len(s.key) {
+		key := i < len(s.key)
+		add(d.entry(f.Name, f.Type, key), key || f.Type.Kind != merge.Timestamp)
+		if key {
 			names = append(names, f.Name)
 		}
-		lines = append(lines, line)
 	}
 	if s.stamp != "" {
-		lines = append(lines, s.stamp+" "+newColumn(s.d, s.stamp, timeType).ddl+" not null")
+		add(d.column(s.stamp, timeType), true)
 	}
-	lines = append(lines, "primary key ("+quoted(names)+")")
-	out := []string{"create table if not exists " + QuoteTable(s.name) + " (\n    " + strings.Join(lines, ",\n    ") + "\n)"}
+	lines = append(lines, "primary key ("+quoted(d, names)+")")
+	out := []string{d.createTable(quoteTable(d, s.name), lines, true)}
 	if s.index != "" {
-		parts := SplitTable(s.name)
-		index := Quote(parts[len(parts)-1] + "_" + s.index)
-		on := QuoteTable(s.name)
-		if s.d == SQLite { // an index stands where its table does
-			index, on = strings.TrimSuffix(on, Quote(parts[len(parts)-1]))+index, Quote(parts[len(parts)-1])
-		}
-		out = append(out, fmt.Sprintf("create index if not exists %s on %s (table_name, %s)", index, on, Quote(s.index)))
+		out = append(out, d.index(s.index, s.name, []string{"table_name", s.index}))
 	}
 	return out
 }
@@ -218,12 +210,12 @@ func (s *side) get(by []field) string {
 func (s *side) shown(d dialect) string {
 	var out []string
 	for _, f := range s.fields() {
-		out = append(out, d.read(at(f), f))
+		out = append(out, d.read(at(d, f), f))
 	}
 	return strings.Join(out, ", ")
 }
 
-// assigned is what ON CONFLICT does.
+// assigned is what ON CONFLICT does on PostgreSQL and SQLite.
 func (s *side) assigned() string {
 	names := []string{"table_name"}
 	for _, f := range s.key {
@@ -237,9 +229,9 @@ func (s *side) assigned() string {
 		set = append(set, s.stamp+" = excluded."+s.stamp)
 	}
 	if set == nil {
-		return "on conflict (" + quoted(names) + ") do nothing"
+		return "on conflict (" + quoted(postgres{}, names) + ") do nothing"
 	}
-	return "on conflict (" + quoted(names) + ") do update set " + strings.Join(set, ", ")
+	return "on conflict (" + quoted(postgres{}, names) + ") do update set " + strings.Join(set, ", ")
 }
 
 func (s *side) columns() []string {
@@ -265,7 +257,7 @@ func (d postgres) sideFrom(fields []field) string {
 func (d postgres) sideOn(fields []field) string {
 	on := "t.table_name = $1"
 	for _, f := range fields {
-		on += " and " + at(f) + " = " + d.raw(f)
+		on += " and " + at(d, f) + " = " + d.raw(f)
 	}
 	return on
 }
@@ -285,7 +277,7 @@ func (d postgres) sidePut(s *side) string {
 	if s.stamp != "" {
 		exprs = append(exprs, "clock_timestamp()")
 	}
-	return fmt.Sprintf("insert into %s (%s)\nselect %s from %s\n%s", QuoteTable(s.name), quoted(s.columns()), strings.Join(exprs, ", "), d.sideFrom(s.fields()), s.assigned())
+	return fmt.Sprintf("insert into %s (%s)\nselect %s from %s\n%s", QuoteTable(s.name), quoted(d, s.columns()), strings.Join(exprs, ", "), d.sideFrom(s.fields()), s.assigned())
 }
 
 func (d postgres) sideDrop(s *side, by []field) string {
@@ -298,7 +290,7 @@ func (d postgres) sideDrop(s *side, by []field) string {
 func (d sqlite) sideOn(fields []field) string {
 	on := "t.table_name = ?1"
 	for _, f := range fields {
-		on += " and " + at(f) + " = " + d.raw(f)
+		on += " and " + at(d, f) + " = " + d.raw(f)
 	}
 	return on
 }
@@ -315,7 +307,7 @@ func (d sqlite) sidePut(s *side) string {
 	if s.stamp != "" {
 		exprs = append(exprs, d.now(field{}))
 	}
-	return fmt.Sprintf("insert into %s (%s) values (%s)\n%s", QuoteTable(s.name), quoted(s.columns()), strings.Join(exprs, ", "), s.assigned())
+	return fmt.Sprintf("insert into %s (%s) values (%s)\n%s", QuoteTable(s.name), quoted(d, s.columns()), strings.Join(exprs, ", "), s.assigned())
 }
 
 func (d sqlite) sideDrop(s *side, by []field) string {

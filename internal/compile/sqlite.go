@@ -50,6 +50,15 @@ func Affinity(declared string) string {
 	return affinityNumeric
 }
 
+func (sqlite) quote(name string) string { return Quote(name) }
+func (sqlite) literal(s string) string  { return Literal(s) }
+
+func (d sqlite) incoming(f field) string           { return incoming(d, f) }
+func (d sqlite) resident(_ string, f field) string { return at(d, f) }
+func (sqlite) sequential() bool                    { return false }
+
+func (sqlite) newer(a, b []string) string { return newerRow(a, b) }
+
 func (sqlite) raw(f field) string { return fmt.Sprintf("?%d", f.n) }
 
 func (d sqlite) param(f field) string { return d.raw(f) }
@@ -99,9 +108,15 @@ func (sqlite) dflt(f field) string { return "(" + f.Live.Default + ")" }
 
 func (sqlite) convert(expr string, _, _ field) string { return expr }
 
-func (sqlite) insert(table string, columns, exprs []string, _ []Param) string {
-	return fmt.Sprintf("insert into %s as t (%s)\nvalues (%s)", table, strings.Join(columns, ", "), strings.Join(exprs, ",\n    "))
+func (d sqlite) upsert(u *upsert) []string {
+	from := fmt.Sprintf("values (%s)", strings.Join(u.exprs, ",\n    "))
+	if u.source != "" {
+		from = fmt.Sprintf("select %s\nfrom %s", strings.Join(u.exprs, ",\n    "), u.from(""))
+	}
+	return []string{fmt.Sprintf("insert into %s as t (%s)\n%s", u.table, strings.Join(u.columns, ", "), from) + onConflict(d, u)}
 }
+
+func (d sqlite) update(u *update) string { return updateFrom(d, u) }
 
 func (sqlite) excluded(exprs []string, _ []Param) string {
 	return fmt.Sprintf("(select %s) as excluded", strings.Join(exprs, ", "))
@@ -117,5 +132,7 @@ func (sqlite) lock(table, on string, firsts []string, _ []Param) string {
 func (sqlite) records(p *projection) string {
 	return fmt.Sprintf("select %s\n    from %s as o\n    where %s", strings.Join(p.exprs, ", "), p.table, strings.Join(p.on, " and "))
 }
+
+func (sqlite) skipLocked(sql string) string { return sql }
 
 func (sqlite) inOrder(*projection) string { return "" }

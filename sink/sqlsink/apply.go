@@ -34,8 +34,8 @@ func (a *applier) write(groups []sink.Group, states []*tableState) error {
 			return err
 		}
 	}
-	if a.parks && a.dialect == compile.Postgres {
-		if err := a.run(a.ctx, "set constraints all deferred"); err != nil {
+	if a.parks {
+		if err := a.defers(a.ctx, true); err != nil {
 			return err
 		}
 	}

@@ -44,17 +44,15 @@ func (s *sqlSink) culprits(ctx context.Context, b *sink.Batch, f *fault) (*sink.
 	err := s.transact(ctx, func(c conn) error {
 		p.applier = &applier{conn: c, ctx: ctx, anyAge: s.opts.AnyAge, dialect: s.dialect()}
 		if f.locked {
-			if err := hasten(ctx, c, b); err != nil {
+			if err := c.hasten(ctx, tablesOf(b)); err != nil {
 				return err
 			}
 		}
 		if err := c.lock(ctx, locks(b.Groups)); err != nil {
 			return err
 		}
-		if s.dialect() == compile.Postgres { // the commit would not tell the rows
-			if err := c.run(ctx, "set constraints all immediate"); err != nil {
-				return err
-			}
+		if err := c.defers(ctx, false); err != nil { // the commit would not tell the rows
+			return err
 		}
 		for i, g := range b.Groups {
 			if len(g.Sets)+len(g.Links) > 0 {
@@ -94,6 +92,14 @@ func (s *sqlSink) culprits(ctx context.Context, b *sink.Batch, f *fault) (*sink.
 }
 
 var errFound = errors.New("some rows were refused")
+
+func tablesOf(b *sink.Batch) []*sink.Table {
+	out := make([]*sink.Table, len(b.Groups))
+	for i, g := range b.Groups {
+		out[i] = g.Table
+	}
+	return out
+}
 
 func rowsIn(groups []sink.Group) int {
 	n := 0
@@ -155,7 +161,7 @@ func (p *prober) rows(i int, rows []*merge.Row) error {
 
 // part writes some of a group, and takes it back if it cannot.
 func (p *prober) part(i int, rows []*merge.Row, of sink.Group) error {
-	if err := p.run(p.ctx, "savepoint hookfold"); err != nil {
+	if err := p.savepoint(p.ctx); err != nil {
 		return err
 	}
 	before := p.result
@@ -165,10 +171,10 @@ func (p *prober) part(i int, rows []*merge.Row, of sink.Group) error {
 		err = &sink.BatchError{Rows: p.faults}
 	}
 	if err == nil {
-		return p.run(p.ctx, "release savepoint hookfold")
+		return p.release(p.ctx)
 	}
 	p.result, p.faults, p.broken = before, nil, nil
-	if back := p.run(p.ctx, "rollback to savepoint hookfold"); back != nil {
+	if back := p.rollback(p.ctx); back != nil {
 		return back
 	}
 	return err

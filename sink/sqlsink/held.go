@@ -1,6 +1,7 @@
 package sqlsink
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -14,30 +15,47 @@ import (
 
 const buckets = compile.Buckets
 
+// lock is one lock: a number that stands for keys, or for a whole table.
+type lock struct {
+	n int32
+	// table is where a database keeps it that has no locks but rows: a table in
+	// the schema of the tables that it is for.
+	table string
+}
+
 // locks gives what a batch locks, in the order in which everybody locks. A table
 // with links is locked as a whole, since a link may join any two of its rows;
 // of other tables the groups or keys that are concerned.
-func locks(groups []sink.Group) []int32 {
-	set := map[int32]bool{}
+func locks(groups []sink.Group) []lock {
+	set := map[lock]bool{}
 	for _, g := range groups {
 		switch t := g.Table; {
 		case t.Local():
 		case compile.Linked(t.Table):
-			set[buckets+bucket(t.Name, "")] = true
+			set[wholeTable(t)] = true
 		default:
 			for _, s := range g.Sets {
-				set[bucket(t.Name, s.Group)] = true
+				set[lockOf(t, s.Group)] = true
 			}
 			for _, r := range g.Rows {
 				if t.Group != nil {
-					set[bucket(t.Name, t.GroupOf(r.Key))] = true
+					set[lockOf(t, t.GroupOf(r.Key))] = true
 				} else {
-					set[bucket(t.Name, r.Key)] = true
+					set[lockOf(t, r.Key)] = true
 				}
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(set))
+	return slices.SortedFunc(maps.Keys(set), func(a, b lock) int { return cmp.Or(cmp.Compare(a.n, b.n), strings.Compare(a.table, b.table)) })
+}
+
+func lockOf(t *sink.Table, key merge.Key) lock {
+	return lock{bucket(t.Name, key), compile.LocksTable(t.Name)}
+}
+
+// wholeTable is the lock for all of a table.
+func wholeTable(t *sink.Table) lock {
+	return lock{buckets + bucket(t.Name, ""), compile.LocksTable(t.Name)}
 }
 
 func bucket(table string, key merge.Key) int32 {

@@ -126,16 +126,20 @@ func (s *sqlSink) purge(ctx context.Context, t *sink.Table, before time.Time) (i
 		name := compile.TableName(t.Name)
 		n = 0
 		// One purge of a table at a time: purged_upto must not fall.
-		if err := c.lock(ctx, []int32{buckets + bucket(t.Name, "")}); err != nil {
+		if err := c.lock(ctx, []lock{wholeTable(t)}); err != nil {
 			return err
 		}
 		var upto merge.Version
-		err := c.all(ctx, h.Purge, []any{name, before.UTC().Format("2006-01-02T15:04:05.000000Z"), purgeAtOnce}, func(cols []cell) error {
-			n++
-			upto = max(upto, merge.Version(cols[0].text))
+		var keys []string
+		err := c.all(ctx, h.Oldest, []any{name, before, purgeAtOnce}, func(cols []cell) error {
+			keys = append(keys, cols[0].text)
+			upto = max(upto, merge.Version(cols[1].text))
 			return nil
 		})
-		if err != nil || n == 0 {
+		if err != nil || keys == nil {
+			return err
+		}
+		if n, err = c.side(ctx, h.Tombstones.Drop, name, texts(keys)); err != nil {
 			return err
 		}
 		err = c.sideRows(ctx, h.Meta.Get, name, nil, func(cols []cell) error {

@@ -29,7 +29,7 @@ func (s *sqlSink) heldRows(ctx context.Context, b *sink.Batch, f *fault) error {
 			if h := st.statements.Held; h != nil {
 				lock = h.Rows
 			}
-			lock.SQL += " skip locked"
+			lock.SQL = s.dialect().SkipLocked(lock.SQL)
 			items := itemsOf(g.Rows)
 			there, free := make([]bool, len(items)), make([]bool, len(items))
 			for _, q := range []struct {
@@ -61,18 +61,4 @@ func (s *sqlSink) heldRows(ctx context.Context, b *sink.Batch, f *fault) error {
 func lockedRow(t *sink.Table, r *merge.Row, f *fault) *sink.Error {
 	return &sink.Error{Action: sink.Wait, Why: sink.Locked, Code: f.Code, On: "another session of the database", Err: f.Err,
 		Message: fmt.Sprintf("%s %s: another session of the database holds a lock on the row, or on one that it needs", t.Table.Name, t.Show(r.Key))}
-}
-
-// hasten lets a transaction wait for hardly any lock, and fails if a table is
-// locked as a whole: then no row is at fault.
-func hasten(ctx context.Context, c conn, b *sink.Batch) error {
-	if err := c.run(ctx, "set local lock_timeout = 50"); err != nil {
-		return err
-	}
-	for _, g := range b.Groups {
-		if err := c.run(ctx, "lock table "+compile.QuoteTable(g.Table.Name)+" in row exclusive mode nowait"); err != nil {
-			return err
-		}
-	}
-	return nil
 }

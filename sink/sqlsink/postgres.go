@@ -12,6 +12,7 @@ import (
 
 	"github.com/hookfold/hookfold/internal/compile"
 	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
 )
 
 // The most that one statement takes; a batch with more is split inside its
@@ -82,7 +83,10 @@ func (c postgresAlone) exec(ctx context.Context, s compile.Statement, items []it
 	b := &pgx.Batch{}
 	b.Queue("select set_config('lock_timeout', $1, true)", c.p.locks)
 	for _, part := range split(items) {
-		b.Queue(s.SQL, arrays(s.Params, part)...)
+		args := arrays(s.Params, part)
+		for _, sql := range s.All() {
+			b.Queue(sql, args...)
+		}
 	}
 	n := 0
 	answers := c.p.pool.SendBatch(ctx, b)
@@ -98,6 +102,8 @@ func (c postgresAlone) exec(ctx context.Context, s compile.Statement, items []it
 	}
 	return n, answers.Close()
 }
+
+func (p *postgresEngine) atOnce(items []item) bool { return len(split(items)) == 1 }
 
 func (p *postgresEngine) read(ctx context.Context, fn func(conn) error) error {
 	return p.begin(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, fn)
@@ -160,11 +166,14 @@ func arrays(params []compile.Param, items []item) []any {
 func (c postgresConn) exec(ctx context.Context, s compile.Statement, items []item) (int, error) {
 	n := 0
 	for _, part := range split(items) {
-		tag, err := c.tx.Exec(ctx, s.SQL, arrays(s.Params, part)...)
-		if err != nil {
-			return n, err
+		args := arrays(s.Params, part)
+		for _, sql := range s.All() {
+			tag, err := c.tx.Exec(ctx, sql, args...)
+			if err != nil {
+				return n, err
+			}
+			n += int(tag.RowsAffected())
 		}
-		n += int(tag.RowsAffected())
 	}
 	return n, nil
 }
@@ -197,9 +206,42 @@ func (c postgresConn) run(ctx context.Context, sql string) error {
 	return err
 }
 
-func (c postgresConn) lock(ctx context.Context, buckets []int32) error {
-	_, err := c.tx.Exec(ctx, compile.LockSQL, int32(compile.LockClass), buckets)
+func (c postgresConn) lock(ctx context.Context, locks []lock) error {
+	numbers := make([]int32, len(locks))
+	for i, l := range locks {
+		numbers[i] = l.n
+	}
+	_, err := c.tx.Exec(ctx, compile.LockSQL, int32(compile.LockClass), numbers)
 	return err
+}
+
+func (c postgresConn) savepoint(ctx context.Context) error { return c.run(ctx, "savepoint hookfold") }
+
+func (c postgresConn) release(ctx context.Context) error {
+	return c.run(ctx, "release savepoint hookfold")
+}
+
+func (c postgresConn) rollback(ctx context.Context) error {
+	return c.run(ctx, "rollback to savepoint hookfold")
+}
+
+func (c postgresConn) defers(ctx context.Context, later bool) error {
+	if later {
+		return c.run(ctx, "set constraints all deferred")
+	}
+	return c.run(ctx, "set constraints all immediate")
+}
+
+func (c postgresConn) hasten(ctx context.Context, tables []*sink.Table) error {
+	if err := c.run(ctx, "set local lock_timeout = 50"); err != nil {
+		return err
+	}
+	for _, t := range tables {
+		if err := c.run(ctx, "lock table "+compile.QuoteTable(t.Name)+" in row exclusive mode nowait"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c postgresConn) side(ctx context.Context, sql, table string, columns columns) (int, error) {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/hookfold/hookfold/internal/compile"
 	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
 )
 
 // sqliteEngine has one connection that writes, since a SQLite database takes
@@ -101,6 +102,8 @@ func (e *sqliteEngine) transact(ctx context.Context, fn func(conn) error) error 
 func (e *sqliteEngine) alone(ctx context.Context, fn func(conn) error) error {
 	return e.transact(ctx, fn) // a statement per row, and no round trips
 }
+
+func (e *sqliteEngine) atOnce([]item) bool { return true }
 
 func (e *sqliteEngine) read(ctx context.Context, fn func(conn) error) error {
 	return begin(ctx, e.reads, fn)
@@ -199,25 +202,27 @@ func sqliteValue(k merge.TypeKind, s string) (any, error) {
 }
 
 func (c *sqliteConn) exec(ctx context.Context, s compile.Statement, items []item) (int, error) {
-	stmt, err := c.prepare(ctx, s.SQL)
-	if err != nil {
-		return 0, err
-	}
 	n := 0
-	for _, it := range items {
-		args, err := bind(s.Params, it)
+	for _, text := range s.All() {
+		stmt, err := c.prepare(ctx, text)
 		if err != nil {
 			return n, err
 		}
-		r, err := stmt.ExecContext(ctx, args...)
-		if err != nil {
-			return n, err
+		for _, it := range items {
+			args, err := bind(s.Params, it)
+			if err != nil {
+				return n, err
+			}
+			r, err := stmt.ExecContext(ctx, args...)
+			if err != nil {
+				return n, err
+			}
+			k, err := r.RowsAffected()
+			if err != nil {
+				return n, err
+			}
+			n += int(k)
 		}
-		k, err := r.RowsAffected()
-		if err != nil {
-			return n, err
-		}
-		n += int(k)
 	}
 	return n, nil
 }
@@ -244,6 +249,11 @@ func (c *sqliteConn) query(ctx context.Context, s compile.Statement, items []ite
 }
 
 func (c *sqliteConn) all(ctx context.Context, text string, args []any, row func([]cell) error) error {
+	for i, a := range args {
+		if at, ok := a.(time.Time); ok {
+			args[i] = at.UTC().Format("2006-01-02T15:04:05.000000Z")
+		}
+	}
 	rows, err := c.tx.QueryContext(ctx, text, args...)
 	if err != nil {
 		return err
@@ -257,7 +267,22 @@ func (c *sqliteConn) run(ctx context.Context, text string) error {
 }
 
 // lock has nothing to do: a transaction that writes is alone.
-func (c *sqliteConn) lock(context.Context, []int32) error { return nil }
+func (c *sqliteConn) lock(context.Context, []lock) error { return nil }
+
+func (c *sqliteConn) savepoint(ctx context.Context) error { return c.run(ctx, "savepoint hookfold") }
+
+func (c *sqliteConn) release(ctx context.Context) error {
+	return c.run(ctx, "release savepoint hookfold")
+}
+
+func (c *sqliteConn) rollback(ctx context.Context) error {
+	return c.run(ctx, "rollback to savepoint hookfold")
+}
+
+func (c *sqliteConn) defers(context.Context, bool) error { return nil }
+
+// hasten has nothing to do: nobody is waited for once the transaction has begun.
+func (c *sqliteConn) hasten(context.Context, []*sink.Table) error { return nil }
 
 func (c *sqliteConn) side(ctx context.Context, text, table string, columns columns) (int, error) {
 	stmt, err := c.prepare(ctx, text)

@@ -97,7 +97,9 @@ type engine interface {
 	// alone runs fn, which runs one statement, and spares it the round trips of
 	// BEGIN and COMMIT where they cost.
 	alone(ctx context.Context, fn func(conn) error) error
-	// read runs fn where it can read; snapshot asks for one view of all reads.
+	// atOnce tells whether one run of a statement takes so many items.
+	atOnce(items []item) bool
+	// read runs fn where it can read, with one view for all reads.
 	read(ctx context.Context, fn func(conn) error) error
 	// inspect reads the live schema of a table by its name in the config.
 	inspect(ctx context.Context, name string) (*sink.Live, error)
@@ -132,12 +134,23 @@ type conn interface {
 	// query runs a statement for items, and gives each row it returns with the
 	// place of its item.
 	query(ctx context.Context, s compile.Statement, items []item, row func(n int, cols []cell) error) error
-	// all runs a query without items.
+	// all runs a query without items; an argument may be a time.
 	all(ctx context.Context, sql string, args []any, row func(cols []cell) error) error
 	// run runs a statement that takes nothing and gives nothing.
 	run(ctx context.Context, sql string) error
 	// lock takes locks until the transaction ends, in the order given.
-	lock(ctx context.Context, buckets []int32) error
+	lock(ctx context.Context, locks []lock) error
+	// savepoint marks what the transaction has done; release forgets the mark, and
+	// rollback takes back what was done since.
+	savepoint(ctx context.Context) error
+	release(ctx context.Context) error
+	rollback(ctx context.Context) error
+	// defers says whether constraints that can be are checked at the commit, or
+	// with each statement. A database that has none such leaves it.
+	defers(ctx context.Context, later bool) error
+	// hasten lets the transaction wait for hardly any lock, and fails if one of the
+	// tables is locked as a whole: then no row is at fault.
+	hasten(ctx context.Context, tables []*sink.Table) error
 	// side runs a statement on a table beside, for entries given by column, and
 	// sideRows one that gives rows. Without columns it runs once.
 	side(ctx context.Context, sql, table string, columns columns) (int, error)
@@ -265,7 +278,7 @@ func (s *sqlSink) try(ctx context.Context, b *sink.Batch, hopeful bool) (*sink.R
 		return nil, err
 	}
 	within := s.transact
-	if hopeful && !b.Park && oneStatement(b, states) {
+	if hopeful && !b.Park && s.oneStatement(b, states) {
 		within = s.alone
 	}
 	var res *sink.Result
@@ -284,13 +297,13 @@ func (s *sqlSink) try(ctx context.Context, b *sink.Batch, hopeful bool) (*sink.R
 }
 
 // oneStatement tells whether a batch is written by a single statement.
-func oneStatement(b *sink.Batch, states []*tableState) bool {
+func (s *sqlSink) oneStatement(b *sink.Batch, states []*tableState) bool {
 	if len(b.Groups) != 1 || states[0].statements.Held != nil || states[0].statements.Beside != nil || states[0].statements.Occupants != nil {
 		return false
 	}
 	rows := b.Groups[0].Rows
 	w := &writer{s: states[0].statements}
-	return len(rows) > 0 && len(split(itemsOf(rows))) == 1 && !slices.ContainsFunc(rows, func(r *merge.Row) bool {
+	return len(rows) > 0 && w.s.Upsert.Then == nil && w.s.Stub.Then == nil && s.atOnce(itemsOf(rows)) && !slices.ContainsFunc(rows, func(r *merge.Row) bool {
 		return r.IfMissing != merge.Insert || len(w.lacks(r)) > 0
 	})
 }

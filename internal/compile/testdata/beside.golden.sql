@@ -21,9 +21,9 @@ create table every_rule (
 );
 create table if not exists hookfold_versions (
     table_name text collate "C" not null,
-    key text collate "C" not null,
+    "key" text collate "C" not null,
     versions jsonb,
-    primary key (table_name, key)
+    primary key (table_name, "key")
 );
 
 -- First lock the versions of all keys (a key is a JSON list of its parts), in order, and read them:
@@ -163,9 +163,9 @@ create table every_rule (
 );
 create table if not exists hookfold_versions (
     table_name text not null,
-    key text not null,
+    "key" text not null,
     versions text,
-    primary key (table_name, key)
+    primary key (table_name, "key")
 );
 
 -- First lock the versions of all keys (a key is a JSON list of its parts), in order, and read them:

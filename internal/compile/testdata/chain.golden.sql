@@ -171,8 +171,21 @@ select v.p1,
     v.p8,
     v.p9::timestamp with time zone
 from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[]) as v (p1, p2, p3, p4, p5, p6, p7, p8, p9)
-on conflict (id, occupant_id) do update set status = excluded.status, moves = excluded.moves, row_version = excluded.row_version, occupant_since = excluded.occupant_since, seen_version = excluded.seen_version, delete_version = excluded.delete_version, deleted_at = excluded.deleted_at
-where excluded.status is distinct from t.status or excluded.moves is distinct from t.moves or excluded.row_version is distinct from t.row_version or excluded.occupant_since is distinct from t.occupant_since or excluded.seen_version is distinct from t.seen_version or excluded.delete_version is distinct from t.delete_version or excluded.deleted_at is distinct from t.deleted_at;
+on conflict (id, occupant_id) do update set
+    status = excluded.status,
+    moves = excluded.moves,
+    row_version = excluded.row_version,
+    occupant_since = excluded.occupant_since,
+    seen_version = excluded.seen_version,
+    delete_version = excluded.delete_version,
+    deleted_at = excluded.deleted_at
+where excluded.status is distinct from t.status
+   or excluded.moves is distinct from t.moves
+   or excluded.row_version is distinct from t.row_version
+   or excluded.occupant_since is distinct from t.occupant_since
+   or excluded.seen_version is distinct from t.seen_version
+   or excluded.delete_version is distinct from t.delete_version
+   or excluded.deleted_at is distinct from t.deleted_at;
 
 -- Remove the records of a key that is no chain's any more:
 --   $1 id: key, text
@@ -351,8 +364,21 @@ values (?1,
     ?7,
     ?8,
     ?9)
-on conflict (id, occupant_id) do update set status = excluded.status, moves = excluded.moves, row_version = excluded.row_version, occupant_since = excluded.occupant_since, seen_version = excluded.seen_version, delete_version = excluded.delete_version, deleted_at = excluded.deleted_at
-where excluded.status collate binary is not t.status or excluded.moves is not t.moves or excluded.row_version collate binary is not t.row_version or excluded.occupant_since collate binary is not t.occupant_since or excluded.seen_version collate binary is not t.seen_version or excluded.delete_version collate binary is not t.delete_version or excluded.deleted_at collate binary is not t.deleted_at;
+on conflict (id, occupant_id) do update set
+    status = excluded.status,
+    moves = excluded.moves,
+    row_version = excluded.row_version,
+    occupant_since = excluded.occupant_since,
+    seen_version = excluded.seen_version,
+    delete_version = excluded.delete_version,
+    deleted_at = excluded.deleted_at
+where excluded.status collate binary is not t.status
+   or excluded.moves is not t.moves
+   or excluded.row_version collate binary is not t.row_version
+   or excluded.occupant_since collate binary is not t.occupant_since
+   or excluded.seen_version collate binary is not t.seen_version
+   or excluded.delete_version collate binary is not t.delete_version
+   or excluded.deleted_at collate binary is not t.deleted_at;
 
 -- Remove the records of a key that is no chain's any more:
 --   ?1 id: key, text

@@ -66,14 +66,25 @@ where (excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "
 --   $3 channel: text, latest, set if key_version is not NULL
 --   $4 key_version: version of scope key, NULL if it is not set
 insert into booking as t (ref, status, invitee, no_show, row_version, no_show_version, occupant_since, occupant_id, channel, key_version, changed_at)
-select p.ref, p.status, p.invitee, p.no_show, p.row_version, p.no_show_version, p.occupant_since, p.occupant_id, p.channel, p.key_version, clock_timestamp()
+select p.ref,
+    p.status,
+    p.invitee,
+    p.no_show,
+    p.row_version,
+    p.no_show_version,
+    p.occupant_since,
+    p.occupant_id,
+    p.channel,
+    p.key_version,
+    clock_timestamp()
 from (select distinct on (v.p1) v.hookfold_n, v.p1 as ref, o.status as status, o.invitee as invitee, o.no_show as no_show, o.row_version as row_version, o.no_show_version as no_show_version, o.occupant_since as occupant_since, o.occupant_id as occupant_id, v.p3 as channel, v.p4 as key_version
     from unnest($1::text[], $2::text[], $3::text[], $4::text[]) with ordinality as v (p1, p2, p3, p4, hookfold_n)
     join booking_occupants as o on o.ref = v.p1 and o.occupant_id = v.p2
     order by v.p1, coalesce(o.occupant_since, '') collate "C" desc, o.occupant_id collate "C" desc) as p
 where true
 order by p.hookfold_n
-on conflict (ref) do update set status = excluded.status,
+on conflict (ref) do update set
+    status = excluded.status,
     invitee = excluded.invitee,
     no_show = excluded.no_show,
     row_version = excluded.row_version,
@@ -198,12 +209,23 @@ where (excluded.row_version collate binary >= coalesce(t.row_version, '') collat
 --   ?3 channel: text, latest, set if key_version is not NULL
 --   ?4 key_version: version of scope key, NULL if it is not set
 insert into booking as t (ref, status, invitee, no_show, row_version, no_show_version, occupant_since, occupant_id, channel, key_version, changed_at)
-select p.ref, p.status, p.invitee, p.no_show, p.row_version, p.no_show_version, p.occupant_since, p.occupant_id, p.channel, p.key_version, strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'
+select p.ref,
+    p.status,
+    p.invitee,
+    p.no_show,
+    p.row_version,
+    p.no_show_version,
+    p.occupant_since,
+    p.occupant_id,
+    p.channel,
+    p.key_version,
+    strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'
 from (select ?1 as ref, o.status as status, o.invitee as invitee, o.no_show as no_show, o.row_version as row_version, o.no_show_version as no_show_version, o.occupant_since as occupant_since, o.occupant_id as occupant_id, ?3 as channel, ?4 as key_version
     from booking_occupants as o
     where o.ref = ?1 and o.occupant_id = ?2) as p
 where true
-on conflict (ref) do update set status = excluded.status,
+on conflict (ref) do update set
+    status = excluded.status,
     invitee = excluded.invitee,
     no_show = excluded.no_show,
     row_version = excluded.row_version,

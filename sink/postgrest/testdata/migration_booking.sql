@@ -30,7 +30,7 @@ alter table booking enable row level security;
 
 alter table booking_occupants enable row level security;
 
-create or replace function public.hookfold_rows_booking_11cb7fa00192(hookfold_group json) returns json
+create or replace function public.hookfold_rows_booking_701e87dba8a4(hookfold_group json) returns json
 language plpgsql volatile security invoker
 set search_path = public, extensions, pg_temp
 as $hookfold$
@@ -109,14 +109,24 @@ begin
     hookfold_rows := hookfold_group -> 'shown';
     if hookfold_rows is not null then
         insert into booking as t (ref, status, no_show, row_version, no_show_version, occupant_since, occupant_id, channel, key_version, changed_at)
-        select p.ref, p.status, p.no_show, p.row_version, p.no_show_version, p.occupant_since, p.occupant_id, p.channel, p.key_version, clock_timestamp()
+        select p.ref,
+            p.status,
+            p.no_show,
+            p.row_version,
+            p.no_show_version,
+            p.occupant_since,
+            p.occupant_id,
+            p.channel,
+            p.key_version,
+            clock_timestamp()
         from (select distinct on (v.p1) v.hookfold_n, v.p1 as ref, o.status as status, o.no_show as no_show, o.row_version as row_version, o.no_show_version as no_show_version, o.occupant_since as occupant_since, o.occupant_id as occupant_id, v.p3 as channel, v.p4 as key_version
             from rows from (json_to_recordset(hookfold_rows) as (ref text, occupant_id text, channel text, key_version text)) with ordinality as v (p1, p2, p3, p4, hookfold_n)
             join booking_occupants as o on o.ref = v.p1 and o.occupant_id = v.p2
             order by v.p1, coalesce(o.occupant_since, '') collate "C" desc, o.occupant_id collate "C" desc) as p
         where true
         order by p.hookfold_n
-        on conflict (ref) do update set status = excluded.status,
+        on conflict (ref) do update set
+            status = excluded.status,
             no_show = excluded.no_show,
             row_version = excluded.row_version,
             no_show_version = excluded.no_show_version,
@@ -203,11 +213,11 @@ begin
 end
 $hookfold$;
 
-revoke all on function public.hookfold_rows_booking_11cb7fa00192(json) from public;
+revoke all on function public.hookfold_rows_booking_701e87dba8a4(json) from public;
 
-do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop execute format('revoke all on function public.hookfold_rows_booking_11cb7fa00192(json) from %I', r); end loop; end $hookfold$;
+do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop execute format('revoke all on function public.hookfold_rows_booking_701e87dba8a4(json) from %I', r); end loop; end $hookfold$;
 
-grant execute on function public.hookfold_rows_booking_11cb7fa00192(json) to service_role;
+grant execute on function public.hookfold_rows_booking_701e87dba8a4(json) to service_role;
 
 create or replace function public.hookfold_inspect_bc2fc937db84(hookfold_tables text[]) returns json
 language sql stable security invoker
