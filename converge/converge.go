@@ -118,10 +118,25 @@ func Random(rnd *rand.Rand, n int) Schedule {
 	return s
 }
 
-// Shrink returns a smaller schedule that still fails: it takes away events, then
-// arrivals, then cuts, as long as fails says so of what is left. It calls fails
-// a number of times that grows with the square of the schedule.
+// Shrink returns a smaller schedule that still fails: it takes away events, many
+// at a time as long as that goes, then arrivals, then cuts, as long as fails says
+// so of what is left. It calls fails a number of times that grows with the
+// square of what remains, and with the logarithm of what does not.
 func Shrink(s Schedule, fails func(Schedule) bool) Schedule {
+	for size := len(distinct(s)) / 2; size > 1; size /= 2 {
+		for from := 0; ; {
+			events := distinct(s)
+			if from >= len(events) {
+				break
+			}
+			some := events[from:min(from+size, len(events))]
+			if t := without(s, func(_, _, x int) bool { return slices.Contains(some, x) }); len(t) > 0 && fails(t) {
+				s = t
+				continue
+			}
+			from += size
+		}
+	}
 	for {
 		next, ok := shrinkOnce(s, fails)
 		if !ok {

@@ -63,3 +63,19 @@ func TestShrinkFindsTheSmallestFailure(t *testing.T) {
 		t.Errorf("shrunk to %v, want [[3 1]]", got)
 	}
 }
+
+func TestShrinkTakesManyAwayAtOnce(t *testing.T) {
+	var s Schedule
+	for i := range 1000 {
+		s = append(s, []int{i})
+	}
+	calls := 0
+	got := Shrink(s, func(s Schedule) bool {
+		calls++
+		flat := s.Flat()
+		return slices.Contains(flat, 17) && slices.Contains(flat, 900)
+	})
+	if fmt.Sprint(got) != "[[17 900]]" || calls > 200 {
+		t.Errorf("shrunk to %v in %d calls", got, calls)
+	}
+}

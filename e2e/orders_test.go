@@ -2,12 +2,10 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,9 +16,9 @@ import (
 	"github.com/hookfold/hookfold/internal/demo"
 	"github.com/hookfold/hookfold/internal/mapping"
 	"github.com/hookfold/hookfold/internal/pipeline"
+	"github.com/hookfold/hookfold/internal/prove"
 	"github.com/hookfold/hookfold/internal/testtarget"
 	"github.com/hookfold/hookfold/internal/witness"
-	"github.com/hookfold/hookfold/journal"
 	"github.com/hookfold/hookfold/merge"
 )
 
@@ -216,33 +214,14 @@ func runOrders(t *testing.T, h history, kind testtarget.Kind, writers int, rnd *
 		t.Fatal(err)
 	}
 
-	scripts, all := deal(h, orders(kind), writers, rnd)
-	var running sync.WaitGroup
-	for i, script := range scripts {
-		running.Go(func() {
-			r := pipeline.New(pipeline.Options{
-				Target: fmt.Sprint("writer ", i), Journal: script, Sink: s, Sources: pipeline.Sources(plan), Tables: tables,
-				Map: func(e *event.Event) mapping.Outcome { return plan.Map(e, "db") },
-			})
-			if err := r.Start(t.Context()); err != nil {
-				t.Error(err)
-				return
-			}
-			select {
-			case <-script.finished:
-			case <-time.After(2 * time.Minute):
-				t.Error("the writer does not get done")
-			}
-			if err := r.Stop(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
+	dealt, all := deal(h, orders(kind), writers, rnd)
+	feed := &prove.Feed{Plan: plan, Target: "db", Sink: s, Tables: tables, Writers: dealt}
+	left, err := feed.Run(t.Context(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
 	}
-	running.Wait()
-	for _, s := range scripts {
-		for _, e := range s.unsettled {
-			t.Fatalf("not settled: %+v", e)
-		}
+	for _, e := range left {
+		t.Fatalf("not settled: %+v", e)
 	}
 	judge(t, plan, target.Rows, all)
 }
@@ -279,8 +258,9 @@ func judge(t *testing.T, plan *mapping.Plan, url string, deliveries []*event.Del
 
 // deal makes a history of its own of every order, and deals their arrivals out
 // to the writers. A single writer takes the first batches of all histories as
-// one batch, then the second ones, and so on.
-func deal(h history, most, writers int, rnd *rand.Rand) ([]*script, []*event.Delivery) {
+// one batch, then the second ones, and so on. Some writers crash between the
+// database and the journal.
+func deal(h history, most, writers int, rnd *rand.Rand) ([][]prove.Batch, []*event.Delivery) {
 	var all []*event.Delivery
 	steps := make([][][]*event.Delivery, writers)
 	n := 0
@@ -305,60 +285,13 @@ func deal(h history, most, writers int, rnd *rand.Rand) ([]*script, []*event.Del
 			steps[w][step[w]] = append(steps[w][step[w]], d)
 		}
 	}
-	var scripts []*script
-	for _, batches := range steps {
-		scripts = append(scripts, newScript(slices.DeleteFunc(batches, func(b []*event.Delivery) bool { return len(b) == 0 })))
+	out := make([][]prove.Batch, writers)
+	for w, batches := range steps {
+		for _, b := range batches {
+			if len(b) > 0 {
+				out[w] = append(out[w], prove.Batch{Deliveries: b, Crash: rnd.IntN(4) == 0})
+			}
+		}
 	}
-	return scripts, all
+	return out, all
 }
-
-// script is a journal whose consumer hands out what is written in it.
-type script struct {
-	batches   [][]*event.Delivery
-	left      int
-	finished  chan struct{}
-	unsettled []journal.Entry
-}
-
-func newScript(batches [][]*event.Delivery) *script {
-	s := &script{batches: batches, left: len(batches), finished: make(chan struct{})}
-	if s.left == 0 {
-		close(s.finished)
-	}
-	return s
-}
-
-func (s *script) Consumer(context.Context, string) (journal.Consumer, error) { return s, nil }
-func (s *script) Entries(context.Context, journal.Filter) ([]journal.Entry, error) {
-	return nil, nil
-}
-func (s *script) Retry(context.Context, journal.Filter) (int, error) { return 0, nil }
-func (s *script) FirstReceipts(_ context.Context, ids []journal.Receipt) ([]journal.Receipt, error) {
-	return ids, nil
-}
-
-func (s *script) Next(ctx context.Context, _ journal.Limit) (*journal.Batch, error) {
-	if len(s.batches) == 0 {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	b := &journal.Batch{Deliveries: s.batches[0]}
-	s.batches = s.batches[1:]
-	return b, nil
-}
-
-func (s *script) Due(context.Context, time.Time, journal.Limit) (*journal.Batch, error) {
-	return &journal.Batch{}, nil
-}
-
-func (s *script) Done(_ context.Context, b *journal.Batch, unsettled []journal.Entry) error {
-	s.unsettled = append(s.unsettled, unsettled...)
-	if s.left--; s.left == 0 {
-		close(s.finished)
-	}
-	return nil
-}
-
-func (s *script) Lag(context.Context) (int64, time.Time, error) { return 0, time.Time{}, nil }
-func (s *script) Release(*journal.Batch)                        {}
-func (s *script) Close() error                                  { return nil }

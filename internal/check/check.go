@@ -36,6 +36,8 @@ type Verdict struct {
 	Because string `json:"because"`
 	// Do says what would make it order-free, "" if it is.
 	Do string `json:"do,omitempty"`
+
+	fault bool // the config has errors
 }
 
 // String renders the verdict as a line.
@@ -170,14 +172,7 @@ func (c *checker) used(t *mapping.Table) {
 
 func (c *checker) isParent(t *mapping.Table) bool {
 	for _, x := range c.plan.Config.Tables {
-		for _, cols := range [][]config.Column{x.Key, x.Columns} {
-			for _, col := range cols {
-				if col.References != nil && col.References.Table.Text == t.Config.Text {
-					return true
-				}
-			}
-		}
-		if slices.ContainsFunc(x.Parents, func(r config.Reference) bool { return r.Table.Text == t.Config.Text }) {
+		if slices.ContainsFunc(x.References(), func(r config.Reference) bool { return r.Table.Text == t.Config.Text }) {
 			return true
 		}
 	}

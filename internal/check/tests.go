@@ -196,92 +196,34 @@ func (r *testRun) event(i int, d *config.Delivery, e *event.Event) {
 	r.said = append(r.said, s)
 }
 
-// wait leaves out the changes whose parents none of the test's events brings, and
-// adds the parents that changes insert.
+// wait leaves out the changes that wait for what none of the test's events
+// brings, and adds the parents that changes insert.
 func (r *testRun) wait() {
-	ready := map[*merge.Change]bool{}
-	for more := true; more; {
-		more = false
-		known := r.known(ready)
-		for _, s := range r.said {
-			for _, c := range s.changes {
-				if !ready[c] && missing(c, known) == nil {
-					ready[c], more = true, true
-				}
-			}
+	var all []*merge.Change
+	of := map[*merge.Change]string{}
+	for _, s := range r.said {
+		for _, c := range s.changes {
+			all, of[c] = append(all, c), s.name
 		}
 	}
-	known := r.known(ready)
+	_, waits := merge.Ready(all)
+	waiting := map[*merge.Change]bool{}
+	for _, w := range waits {
+		if w.For != nil { // else merge.Rows leaves it out
+			waiting[w.Change] = true
+			r.result.Notes = append(r.result.Notes, fmt.Sprintf("%s → %s %s: waits for %s %s, which no event of the test brings",
+				of[w.Change], w.Change.Table.Name, w.Change.Table.Show(w.Change.Key), w.For.Table.Name, w.For.Table.Show(w.For.Key)))
+		}
+	}
 	for i := range r.said {
 		s := &r.said[i]
 		var land []*merge.Change
 		for _, c := range s.changes {
-			if p := missing(c, known); p != nil {
-				r.result.Notes = append(r.result.Notes, fmt.Sprintf("%s → %s %s: waits for %s %s, which no event of the test brings", s.name, c.Table.Name, c.Table.Show(c.Key), p.Table.Name, p.Table.Show(p.Key)))
-				continue
+			if !waiting[c] {
+				land = append(append(land, c.Stubs()...), c)
 			}
-			land = append(append(land, stubs(c)...), c)
 		}
 		s.changes = land
-	}
-}
-
-func stubs(c *merge.Change) []*merge.Change {
-	var out []*merge.Change
-	for _, p := range c.Parents {
-		if !p.Wait {
-			out = append(out, merge.Stub(p, c))
-		}
-	}
-	return out
-}
-
-// missing returns a parent that a change waits for, nil if there is none.
-func missing(c *merge.Change, known func(*merge.Table, merge.Key) bool) *merge.Parent {
-	for i := range c.Parents {
-		if p := &c.Parents[i]; p.Wait && !known(p.Table, p.Key) {
-			return p
-		}
-	}
-	return nil
-}
-
-// known tells of which rows the changes that are ready bring a row or a delete.
-func (r *testRun) known(ready map[*merge.Change]bool) func(*merge.Table, merge.Key) bool {
-	type row struct {
-		table *merge.Table
-		key   merge.Key
-	}
-	links := map[*merge.Table]merge.Links{}
-	rows := map[row]bool{}
-	for _, s := range r.said {
-		for _, c := range s.changes {
-			if !ready[c] {
-				continue
-			}
-			for _, l := range c.Links {
-				if links[c.Table] == nil {
-					links[c.Table] = merge.Links{}
-				}
-				links[c.Table][l] = true
-			}
-			for _, x := range append(stubs(c), c) {
-				if !x.Replaces && x.IfMissing == merge.Insert {
-					rows[row{x.Table, x.Key}] = true
-				}
-			}
-		}
-	}
-	for x := range rows {
-		if x.table.Chained {
-			rows[row{x.table, merge.NewKey(merge.NewChains(links[x.table]).Root(string(x.key)))}] = true
-		}
-	}
-	return func(t *merge.Table, k merge.Key) bool {
-		if t.Chained {
-			k = merge.NewKey(merge.NewChains(links[t]).Root(string(k)))
-		}
-		return rows[row{t, k}]
 	}
 }
 

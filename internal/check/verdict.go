@@ -33,7 +33,7 @@ func (c *checker) verdicts(t *mapping.Table, found []config.Problem) {
 	}
 	switch {
 	case unsound || broken:
-		whole.OrderFree, whole.Because, whole.Do = false, "its config has errors", "mend them"
+		whole.OrderFree, whole.Because, whole.Do, whole.fault = false, "its config has errors", "mend them", true
 	case arrivals(t) != "":
 		whole.OrderFree = false
 		whole.Because = fmt.Sprintf("the version in %s is the order of arrival, so that whether a row is deleted depends on it", arrivals(t))
@@ -62,11 +62,53 @@ func (c *checker) verdicts(t *mapping.Table, found []config.Problem) {
 // values that a unique index keeps apart belong to the row that comes first,
 // until that lets go of them.
 func (r *Report) Contested(t *mapping.Table, live *sink.Live) {
+	for _, x := range contests(t, live) {
+		for i := range r.Verdicts {
+			v := &r.Verdicts[i]
+			if v.Table == t.Config.Text && (v.Column == "" || slices.Contains(x.values, v.Column)) && v.OrderFree {
+				v.Because += "; except " + x.String()
+			}
+		}
+	}
+}
+
+// Depends tells why rows of a table may depend on arrival though the config has
+// no error: "" if they may not. Errors are no reason: what they lead to is a
+// fault.
+func (r *Report) Depends(t *mapping.Table, live *sink.Live) string {
+	var out []string
+	for _, v := range r.Verdicts {
+		if v.Table != t.Config.Text || v.OrderFree || v.fault {
+			continue
+		}
+		if v.Column != "" {
+			out = append(out, v.Column+": "+v.Because)
+		} else if len(out) == 0 && arrivals(t) != "" {
+			out = append(out, v.Because)
+		}
+	}
+	for _, x := range contests(t, live) {
+		out = append(out, x.String())
+	}
+	return strings.Join(out, "; ")
+}
+
+// contest is a unique index that keeps apart more than the table's key does.
+type contest struct {
+	values []string
+	index  string
+}
+
+func (x contest) String() string {
+	return fmt.Sprintf("contested values of %s (unique index %s): the row that comes first has one until it lets go of it, and another waits", and(x.values), x.index)
+}
+
+func contests(t *mapping.Table, live *sink.Live) []contest {
 	var key []string
 	for _, k := range t.Key {
 		key = append(key, k.Name)
 	}
-	isKey := func(name string) bool { return slices.Contains(key, name) }
+	var out []contest
 	for _, u := range live.Uniques {
 		var values []string
 		for _, name := range u.Columns {
@@ -77,13 +119,9 @@ func (r *Report) Contested(t *mapping.Table, live *sink.Live) {
 		if len(values) == 0 || !slices.ContainsFunc(key, func(k string) bool { return !slices.Contains(u.Columns, k) }) {
 			continue // with the whole key in it, it keeps nothing more apart
 		}
-		for i := range r.Verdicts {
-			v := &r.Verdicts[i]
-			if v.Table == t.Config.Text && (v.Column == "" || slices.Contains(values, v.Column)) && !isKey(v.Column) && v.OrderFree {
-				v.Because += fmt.Sprintf("; except contested values of %s (unique index %s): the row that comes first has one until it lets go of it, and another waits", and(values), u.Name)
-			}
-		}
+		out = append(out, contest{values, u.Name})
 	}
+	return out
 }
 
 func plural(n int, one, many string) string {

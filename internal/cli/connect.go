@@ -76,13 +76,7 @@ func usageOf(plan *mapping.Plan, t *mapping.Table) compile.Usage {
 // isParent tells whether rows of a table are made for want of a parent.
 func isParent(cfg *config.Config, name string) bool {
 	for _, t := range cfg.Tables {
-		refs := t.Parents
-		for _, c := range slices.Concat(t.Key, t.Columns) {
-			if c.References != nil {
-				refs = append(refs, *c.References)
-			}
-		}
-		if slices.ContainsFunc(refs, func(r config.Reference) bool { return r.Table.Text == name }) {
+		if slices.ContainsFunc(t.References(), func(r config.Reference) bool { return r.Table.Text == name }) {
 			return true
 		}
 	}

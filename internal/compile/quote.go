@@ -75,6 +75,12 @@ func besideTable(name string, other func(table string) string) string {
 	return strings.Join(parts, ".")
 }
 
+// InSchema names a table of another schema as this one is named.
+func InSchema(schema, name string) string {
+	parts := SplitTable(name)
+	return besideTable(Quote(schema)+".x", func(string) string { return parts[len(parts)-1] })
+}
+
 // OccupantsTable names the table that holds the records of a table's occupants.
 func OccupantsTable(name string) string {
 	return besideTable(name, func(t string) string { return t + "_occupants" })

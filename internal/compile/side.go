@@ -134,6 +134,19 @@ func sides(d Dialect, t *sink.Table) []*side {
 	return out
 }
 
+// AllTables names a table and all that stand beside it and keep what belongs to
+// it. Those beside may be shared with other tables.
+func AllTables(t *sink.Table) []string {
+	out := SideTables(t)
+	if Beside(t) {
+		out = append(out, VersionsTable(t.Name))
+	}
+	if t.Occupied {
+		out = append(out, OccupantsTable(t.Name))
+	}
+	return append(out, t.Name)
+}
+
 // SideTables names the tables beside that a table needs.
 func SideTables(t *sink.Table) []string {
 	var out []string

@@ -138,6 +138,18 @@ type Table struct {
 	Events   []*Mapping
 }
 
+// References are the table's references to its parents, by columns and by
+// parents:.
+func (t *Table) References() []Reference {
+	out := slices.Clone(t.Parents)
+	for _, c := range slices.Concat(t.Key, t.Columns) {
+		if c.References != nil {
+			out = append(out, *c.References)
+		}
+	}
+	return out
+}
+
 // OnDelete says what becomes of a row that is deleted.
 type OnDelete struct {
 	Pos  Pos

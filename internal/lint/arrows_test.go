@@ -16,7 +16,7 @@ var levels = [][]string{
 	{"converge", "merge/mergetest", "journal", "sink", "internal/config", "internal/ndjson", "internal/calm"},
 	{"journal/*", "internal/compile", "internal/mapping", "internal/testdb", "internal/tdstest", "journal/journaltest", "sink/sinktest", "internal/witness"},
 	{"internal/check", "sink/*", "sink/*/*test", "internal/ingest", "internal/pipeline"},
-	{"internal/metrics", "internal/testtarget"},
+	{"internal/metrics", "internal/prove", "internal/testtarget"},
 	{"internal/daemon"},
 	{"internal/demo"},
 	{"internal/cli"},

@@ -12,10 +12,6 @@ import (
 	"github.com/hookfold/hookfold/merge"
 )
 
-// wakePause keeps events that wake each other from taking all the time there
-// is.
-const wakePause = 200 * time.Millisecond
-
 // sweepEvery is how often what waits is compared with the journal.
 const sweepEvery = time.Minute
 
@@ -57,7 +53,7 @@ func (r *Runner) again() {
 		if asked != nil {
 			close(asked)
 		}
-		if woken && !r.pause(wakePause) {
+		if woken && !r.pause(r.o.Rest) {
 			return
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hookfold/hookfold/merge"
 	"github.com/hookfold/hookfold/sink"
 )
 
@@ -362,12 +363,23 @@ func (l *landing) landed(f folded, res *sink.Result) {
 	l.last, l.alike = "", 0
 	l.w.stats.Written += int64(res.Written)
 	l.w.stats.Unchanged += int64(res.Unchanged)
+	absent := map[*merge.Change]bool{}
 	for _, ref := range res.Absent {
 		for _, u := range f.units {
 			if contributes(u.change, ref) {
+				absent[u.change] = true
 				l.w.items[u.item].add(r.absent(u.change))
 			}
 		}
+	}
+	if r.o.Landed != nil {
+		var in []*merge.Change
+		for _, u := range f.units {
+			if !absent[u.change] {
+				in = append(in, u.change)
+			}
+		}
+		r.o.Landed(in)
 	}
 	if r.known.any() {
 		for _, u := range f.units {

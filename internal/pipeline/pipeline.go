@@ -109,6 +109,9 @@ type Options struct {
 	Log *slog.Logger
 	// Observer is told of every batch; nil is nobody.
 	Observer Observer
+	// Landed is told of the changes of a transaction that is in, before anything
+	// else is done about them; nil is nobody. A change may be told of again.
+	Landed func([]*merge.Change)
 	// Limit bounds a batch. Default 5,000 deliveries and 8 MiB.
 	Limit journal.Limit
 	// Events is the most events of a batch, if no single delivery has more.
@@ -132,6 +135,9 @@ type Options struct {
 	// Poll is how often to look for events that are due, and to ask the target for
 	// rows that events wait for. Default 0.5 s.
 	Poll time.Duration
+	// Rest keeps events that wake each other from taking all the time there is:
+	// so long nothing is tried again after some were woken. Default 0.2 s.
+	Rest time.Duration
 	// Stubborn is how often a batch may fail while the target answers a ping
 	// before its changes are tried apart. Default 8.
 	Stubborn int
@@ -172,6 +178,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Poll <= 0 {
 		o.Poll = time.Second / 2
+	}
+	if o.Rest <= 0 {
+		o.Rest = 200 * time.Millisecond
 	}
 	if o.Stubborn <= 0 {
 		o.Stubborn = 8

@@ -17,14 +17,31 @@ func (s *sqlSink) Read(ctx context.Context, t *sink.Table, keys []merge.Key) ([]
 	ctx, cancel := context.WithTimeout(ctx, s.opts.BatchTimeout)
 	defer cancel()
 	rows, err := s.readRows(ctx, t, keys)
-	if err != nil {
-		return nil, s.judged(err, t.Name)
+	if err == nil {
+		return rows, nil
 	}
-	return rows, nil
+	if f := s.fault(located(err, t.Name)); f != nil && f.schema { // the table is not as it was
+		s.forget()
+		if rows, err = s.readRows(ctx, t, keys); err == nil {
+			return rows, nil
+		}
+	}
+	return nil, s.judged(err, t.Name)
+}
+
+// looked is the live schema of a table, as it was when it was last looked at.
+func (s *sqlSink) looked(ctx context.Context, t *sink.Table) (*sink.Live, error) {
+	s.mu.Lock()
+	have := s.tables[keyOf(t)]
+	s.mu.Unlock()
+	if have != nil {
+		return have.live, nil
+	}
+	return s.inspect(ctx, t.Name)
 }
 
 func (s *sqlSink) readRows(ctx context.Context, t *sink.Table, keys []merge.Key) ([]*merge.Row, error) {
-	live, err := s.inspect(ctx, t.Name)
+	live, err := s.looked(ctx, t)
 	if err != nil {
 		return nil, err
 	}

@@ -65,6 +65,9 @@ func (s *sqlSink) state(ctx context.Context, t *sink.Table) (*tableState, error)
 			return nil, operator("there is no table %s. Bring the database in line (hookfold migrate shows how); until then events wait", compile.VersionsTable(t.Name))
 		}
 	}
+	if s.opts.Rewrite != nil {
+		s.opts.Rewrite(t, statements)
+	}
 	st := &tableState{table: t, statements: statements, live: live}
 	s.mu.Lock()
 	s.tables[keyOf(t)] = st

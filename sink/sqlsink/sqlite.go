@@ -45,11 +45,15 @@ func openSQLite(target string, opts Options) (engine, error) {
 	if err := registerDecimal(); err != nil {
 		return nil, err
 	}
-	e := &sqliteEngine{path: path}
 	// A commit is on disk before it is told: what the sink has, the journal may
 	// forget.
+	return newSQLite(path, opts, "synchronous(full)", "foreign_keys(on)")
+}
+
+func newSQLite(path string, opts Options, pragmas ...string) (*sqliteEngine, error) {
+	e := &sqliteEngine{path: path}
 	busy := fmt.Sprintf("busy_timeout(%d)", min(opts.BatchTimeout, 20*time.Second).Milliseconds())
-	writer := url.Values{"_txlock": {"immediate"}, "_pragma": {busy, "journal_mode(wal)", "synchronous(full)", "foreign_keys(on)"}}
+	writer := url.Values{"_txlock": {"immediate"}, "_pragma": append([]string{busy, "journal_mode(wal)"}, pragmas...)}
 	// Who only reads makes no file and leaves the journal mode as it is.
 	reads := url.Values{"_txlock": {"deferred"}, "mode": {"rw"}, "_pragma": {busy, "query_only(on)"}}
 	var err error

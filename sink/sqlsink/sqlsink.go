@@ -35,6 +35,10 @@ type Options struct {
 	// 1 s. After it the rest of a batch goes on without the rows that are held.
 	// SQLite has one lock for all, and waits for it as long as for anything else.
 	LockTimeout time.Duration
+	// Rewrite changes the statements of a table before they are used; nil leaves
+	// them. It is for statements of one's own, to be proven: nothing else here
+	// looks after what they do.
+	Rewrite func(t *sink.Table, s *compile.Statements)
 	// AnyAge lets changes land that are so old that deletes newer than they are
 	// may have been purged.
 	AnyAge bool
@@ -105,6 +109,10 @@ type engine interface {
 	inspect(ctx context.Context, name string) (*sink.Live, error)
 	execute(ctx context.Context, statements []string) error
 	ping(ctx context.Context) error
+	// place makes a place for trials, with copies of tables as they live; sweep
+	// removes those that nobody holds any more.
+	place(ctx context.Context, tables []copied, opts Options) (*place, error)
+	sweep(ctx context.Context) (int, error)
 	// judge says what to do about an error of the database.
 	judge(err error, table string) *fault
 	close() error

@@ -1,0 +1,57 @@
+package prove
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Story tells a person what a counterexample is.
+func Story(x *Counterexample) string {
+	var b strings.Builder
+	for i, d := range x.Differences {
+		if i == 8 {
+			fmt.Fprintf(&b, "and %d more differences\n", len(x.Differences)-i)
+			break
+		}
+		fmt.Fprintln(&b, d)
+	}
+	switch {
+	case x.Writers > 1:
+		fmt.Fprintf(&b, "when these arrive at %d writers at once:\n", x.Writers)
+	case x.Crash:
+		b.WriteString("when these arrive in this order, and the writer of each batch crashes between the database and the journal:\n")
+	default:
+		b.WriteString("when these arrive in this order:\n")
+	}
+	for _, s := range x.Steps {
+		batch := ""
+		if last := x.Steps[len(x.Steps)-1]; last.Batch > 1 && last.Batch < len(x.Steps) {
+			batch = fmt.Sprintf("batch %d  ", s.Batch)
+		} else if last.Batch == 1 && len(x.Steps) > 1 {
+			batch = "one batch  "
+		}
+		again := ""
+		if s.Again {
+			again = ", again"
+		}
+		fmt.Fprintf(&b, "  %s%s (delivery %d of the record%s)\n", batch, s.Source, s.Record, again)
+		for _, e := range s.Events {
+			name := strings.TrimSpace(e.ID + " " + e.Type)
+			if name == "" {
+				name = "event"
+			}
+			if !e.Time.IsZero() {
+				name += " at " + e.Time.UTC().Format(time.RFC3339Nano)
+			}
+			fmt.Fprintf(&b, "      %s\n", name)
+			for _, c := range e.Changes {
+				fmt.Fprintf(&b, "          %s\n", c)
+			}
+		}
+	}
+	if !x.Shrunk {
+		b.WriteString("It did not happen again when it was tried once more, so it depends on chance: which writer came first.\n")
+	}
+	return b.String()
+}
