@@ -15,6 +15,7 @@ const (
 	Lists        Part = "replaces"
 	Chains       Part = "chain"
 	Occupants    Part = "occupant"
+	Guarding     Part = "guard"
 	// AColumn is a column, or a column of the key: Refusal.Column names it.
 	AColumn Part = "column"
 )

@@ -20,7 +20,21 @@ type Table struct {
 	Name string
 	// Versions says where versions live.
 	Versions Placement
+	// Guard says what keeps rows right.
+	Guard Guard
 }
+
+// Guard says what keeps the rows of a table right.
+type Guard uint8
+
+const (
+	// ByStatement: the statements that the sink writes with. Nobody else writes
+	// the columns that Hookfold maps.
+	ByStatement Guard = iota
+	// ByTrigger: a guard trigger in the database, which joins whatever is
+	// written. A sink may leave the joining to it.
+	ByTrigger
+)
 
 // Placement says where the versions of a table's rows live.
 type Placement uint8
@@ -232,9 +246,24 @@ type Live struct {
 	// References are the table's foreign keys, and ReferencedBy those that name
 	// its rows.
 	References, ReferencedBy []Reference
+	// Triggers are the triggers of the table that the database runs for each row
+	// that is written, or for each statement, sorted by name; nil if the sink
+	// cannot tell.
+	Triggers []Trigger
 	// FillsRows says that a trigger runs before an insert, so that a column that
 	// is NOT NULL may be filled by it.
 	FillsRows bool
+}
+
+// Trigger is a trigger of a live table.
+type Trigger struct {
+	// Name is the trigger's name, and Body the source of what it runs.
+	Name, Body string
+	// Enabled is false if it was switched off.
+	Enabled bool
+	// Before says that it runs before a row is inserted or updated, and so can
+	// change it.
+	Before bool
 }
 
 // Reference is a foreign key: columns of a table name rows of another.

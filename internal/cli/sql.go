@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -26,39 +27,43 @@ type tableSQL struct {
 	Script string `json:"script"`
 }
 
+// sqlForm is what sql prints of a table.
+type sqlForm struct {
+	dialect   string
+	guard     bool
+	procedure bool
+	connect   bool
+}
+
 func (a *app) sql() *cobra.Command {
-	var as string
+	var f sqlForm
 	cmd := &cobra.Command{
 		Use: "sql [TABLE...]", Short: "Print the DDL and the statements that Hookfold writes with",
 		Long: "Prints, for each table, the DDL it would be made with and the statements that\n" +
-			"join changes into it, for people who keep code of their own.",
-		Example: "hookfold sql booking --dialect postgres",
+			"join changes into it, for people who keep code of their own. --procedure prints a\n" +
+			"procedure that joins one row, --guard-trigger a trigger with which plain upserts\n" +
+			"are right.",
+		Example: "hookfold sql booking --dialect postgres\nhookfold sql booking --guard-trigger --connect | psql \"$DATABASE_URL\"",
 		RunE: func(cmd *cobra.Command, names []string) error {
-			if as != "" && !slices.Contains(compile.Dialects, compile.Dialect(as)) {
-				return usage(cmd, "there is no dialect %s. The dialects are: %v", as, compile.Dialects)
+			switch {
+			case f.dialect != "" && !slices.Contains(compile.Dialects, compile.Dialect(f.dialect)):
+				return usage(cmd, "there is no dialect %s. The dialects are: %v", f.dialect, compile.Dialects)
+			case f.guard && f.procedure:
+				return usage(cmd, "--guard-trigger and --procedure are two scripts: ask for one of them")
+			case f.connect && f.dialect != "":
+				return usage(cmd, "--connect takes the dialect of the table's target: leave --dialect out")
 			}
 			plan, err := a.plan()
 			if err != nil {
 				return err
 			}
-			tables := plan.Tables
-			if len(names) > 0 {
-				tables = nil
-				for _, n := range names {
-					t := plan.Table(n)
-					if t == nil {
-						return usage(cmd, "the config has no table %s", n)
-					}
-					tables = append(tables, t)
-				}
+			tables, err := sqlTables(cmd, plan, names, f)
+			if err != nil {
+				return err
 			}
 			out := sqlJSON{Tables: []tableSQL{}}
 			for _, t := range tables {
-				d := compile.Dialect(as)
-				if as == "" {
-					d = daemon.Dialect(plan.Config.TargetNamed(t.Target))
-				}
-				x, err := sqlOf(t, d)
+				x, err := sqlOf(cmd.Context(), plan, t, f)
 				if err != nil {
 					return err
 				}
@@ -76,18 +81,82 @@ func (a *app) sql() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&as, "dialect", "", "`name` of a dialect, postgres or sqlite (default: that of the table's target)")
+	cmd.Flags().StringVar(&f.dialect, "dialect", "", fmt.Sprintf("`name` of a dialect, of %v (default: that of the table's target)", compile.Dialects))
+	cmd.Flags().BoolVar(&f.guard, "guard-trigger", false, "the trigger that joins whatever is written (without TABLE: of tables with guard: trigger)")
+	cmd.Flags().BoolVar(&f.procedure, "procedure", false, "a procedure that joins one row, its parameters named as columns")
+	cmd.Flags().BoolVar(&f.connect, "connect", false, "look at the live table, and print what fits its columns")
 	return cmd
 }
 
-func sqlOf(t *mapping.Table, d compile.Dialect) (*tableSQL, error) {
-	script, err := compile.Script(d, &t.Table, compile.Schemas{})
+// sqlTables are the tables that are named, or all that a form is of.
+func sqlTables(cmd *cobra.Command, plan *mapping.Plan, names []string, f sqlForm) ([]*mapping.Table, error) {
+	var tables []*mapping.Table
+	for _, n := range names {
+		t := plan.Table(n)
+		if t == nil {
+			return nil, usage(cmd, "the config has no table %s", n)
+		}
+		tables = append(tables, t)
+	}
+	if len(names) > 0 {
+		return tables, nil
+	}
+	for _, t := range plan.Tables {
+		if !f.guard || t.Guard == sink.ByTrigger {
+			tables = append(tables, t)
+		}
+	}
+	if len(tables) == 0 && f.guard {
+		return nil, usage(cmd, "no table of the config says guard: trigger. Name a table")
+	}
+	return tables, nil
+}
+
+func sqlOf(ctx context.Context, plan *mapping.Plan, t *mapping.Table, f sqlForm) (*tableSQL, error) {
+	d := compile.Dialect(f.dialect)
+	if d == "" {
+		d = daemon.Dialect(plan.Config.TargetNamed(t.Target))
+	}
+	var have compile.Schemas
+	if f.connect {
+		var err error
+		if have, err = liveSchemas(ctx, plan, t); err != nil {
+			return nil, err
+		}
+	}
+	script := compile.Script
+	switch {
+	case f.guard:
+		script = compile.GuardScript
+	case f.procedure:
+		script = compile.ProcedureScript
+	}
+	text, err := script(d, &t.Table, have)
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", t.Config.Text, err)
 	}
 	none := &sink.Live{}
 	return &tableSQL{
-		Table: t.Config.Text, Dialect: string(d), Script: script,
+		Table: t.Config.Text, Dialect: string(d), Script: text,
 		DDL: compile.Migrate(d, &t.Table, compile.Schemas{Table: none, Records: none, Versions: none}),
 	}, nil
+}
+
+// liveSchemas looks at a table in its target.
+func liveSchemas(ctx context.Context, plan *mapping.Plan, t *mapping.Table) (compile.Schemas, error) {
+	list, err := targets(ctx, plan)
+	if err != nil {
+		return compile.Schemas{}, err
+	}
+	defer closeTargets(list)
+	for _, target := range list {
+		if target.config.Text == t.Target {
+			have, err := schemas(ctx, target.sink, &t.Table)
+			if err != nil {
+				return have, target.failed(plan.Config, err)
+			}
+			return have, nil
+		}
+	}
+	return compile.Schemas{}, nil
 }

@@ -30,6 +30,14 @@ where i.indrelid = $1::oid and i.indisunique and i.indisvalid and i.indimmediate
 order by not i.indisprimary, 1`
 )
 
+// PostgresTriggers lists the triggers of a table, by its oid: name, source,
+// whether it is enabled, and whether it runs before a row is inserted or updated.
+const PostgresTriggers = `select g.tgname::text, f.prosrc, g.tgenabled in ('O', 'A'), g.tgtype & 3 = 3 and g.tgtype & 20 <> 0
+from pg_catalog.pg_trigger g
+join pg_catalog.pg_proc f on f.oid = g.tgfoid
+where g.tgrelid = $1::oid and not g.tgisinternal
+order by g.tgname collate "C"`
+
 // PostgresColumns gives the columns, in order: name, type, type behind a domain,
 // its internal name, length, precision, scale, labels, not null, default,
 // generated, collation. Of a list, length, labels and collation are those of its

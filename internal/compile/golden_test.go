@@ -103,15 +103,7 @@ func TestGolden(t *testing.T) {
 func TestGuardGolden(t *testing.T) {
 	for name, table := range examples(t) {
 		t.Run(name, func(t *testing.T) {
-			var b strings.Builder
-			for _, d := range compile.Dialects {
-				script, err := compile.GuardScript(d, table, compile.Schemas{})
-				if err != nil {
-					script = "-- " + err.Error() + "\n"
-				}
-				b.WriteString("==== " + string(d) + "\n\n" + script + "\n")
-			}
-			golden(t, name+".guard.sql", b.String())
+			golden(t, name+".guard.sql", shownBy(t, table, compile.GuardScript))
 		})
 	}
 }
@@ -132,4 +124,27 @@ func golden(t *testing.T, name, got string) {
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("run go test ./internal/compile -update if this is meant:\n%s", diff)
 	}
+}
+
+// TestProcedureGolden shows the procedures of each example, or why there is none.
+func TestProcedureGolden(t *testing.T) {
+	for name, table := range examples(t) {
+		t.Run(name, func(t *testing.T) {
+			golden(t, name+".procedure.sql", shownBy(t, table, compile.ProcedureScript))
+		})
+	}
+}
+
+// shownBy shows what a script is in every dialect.
+func shownBy(t *testing.T, table *sink.Table, script func(compile.Dialect, *sink.Table, compile.Schemas) (string, error)) string {
+	t.Helper()
+	var b strings.Builder
+	for _, d := range compile.Dialects {
+		text, err := script(d, table, compile.Schemas{})
+		if err != nil {
+			text = "-- " + strings.ReplaceAll(err.Error(), "\n", "\n-- ") + "\n"
+		}
+		b.WriteString("==== " + string(d) + "\n\n" + text + "\n")
+	}
+	return b.String()
 }

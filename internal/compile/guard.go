@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hookfold/hookfold/merge"
@@ -14,15 +15,13 @@ import (
 // plain statements that carry the version columns writes the join of what is
 // stored and what comes, as package merge has it.
 type Guard struct {
-	// Triggers are the triggers of the table, the first the one that joins.
-	Triggers []GuardTrigger
+	// Triggers are the triggers of the table as they are when it is installed, the
+	// first the one that joins.
+	Triggers []sink.Trigger
 	// Install makes the trigger anew, Remove takes it away. Both may be run
 	// again, and are each meant as one transaction.
 	Install, Remove []string
 }
-
-// GuardTrigger is one trigger and what it runs, as the database keeps it.
-type GuardTrigger struct{ Name, Body string }
 
 // The names of what makes up a guard. A trigger runs in the order of its name
 // among those of one kind: the guard joins what the others have made of a row.
@@ -32,57 +31,55 @@ const (
 	guardDone     = "zz_hookfold_guard_done"
 )
 
-// Guards are the dialects that have a guard trigger.
-var Guards = []Dialect{Postgres}
-
 // GuardRefuses tells why a table cannot have a guard trigger, and what to do
 // instead; nil if it can.
-func GuardRefuses(d Dialect, t *sink.Table) error {
-	const instead = "Leave guard out, and let Hookfold write the table by itself"
-	say := func(format string, args ...any) error {
-		return fmt.Errorf("table %s: %s", t.Name, fmt.Sprintf(format, args...))
+func GuardRefuses(d Dialect, t *sink.Table) []sink.Refusal {
+	const instead = "Leave guard out, and let Hookfold alone write these columns"
+	var out []sink.Refusal
+	say := func(format string, args ...any) {
+		out = append(out, sink.Refusal{Part: sink.Guarding, Text: fmt.Sprintf(format, args...)})
 	}
 	if d == SQLite {
-		return say("SQLite has no guard trigger: a trigger there cannot change the row that is being written. Every writer of a SQLite file is a process of this machine: let it run the statement that hookfold sql prints")
+		say("SQLite has no guard trigger, since a trigger there cannot change the row that is being written. Whoever else writes the file can run the statement that hookfold sql prints")
+		return out
 	}
 	switch {
 	case t.Versions == sink.Beside:
-		return say("a guard trigger joins by versions in the row, and keep_versions: beside keeps them elsewhere. Let the versions live in the table, or: %s", instead)
+		say("a guard trigger joins by versions in the row, and keep_versions: beside keeps them elsewhere. Let the versions live in the table, or: %s", instead)
 	case t.Occupied:
-		return say("a guard trigger joins what is stored with what comes, and a row with occupants is replaced by its newest occupant, never joined. %s", instead)
+		say("a guard trigger joins what is stored with what comes, and a row with occupants is replaced by that of its newest occupant. %s", instead)
 	case t.OnDelete == merge.DeleteRemove:
-		return say("on_delete: remove takes the row away, and a trigger that runs before an update cannot. Say on_delete: mark, or: %s", instead)
+		say("on_delete: remove takes the row away, which a trigger that runs before an update cannot. Say on_delete: mark, or: %s", instead)
 	case t.Group != nil:
-		return say("replaces (complete lists) removes rows that are not part of the statement. %s", instead)
+		say("replaces (complete lists) removes rows that are not part of the statement. %s", instead)
 	}
 	for i := range t.Columns {
-		switch c := &t.Columns[i]; c.Rule {
-		case merge.Sum, merge.Count:
-			return say("column %s: %s adds up amounts by event, and a row that comes does not tell its event. Keep a row per event and add up when you read, or: %s", c.Name, c.Rule, instead)
-		case merge.Chain:
-			return say("column %s: chain depends on links that are stored beside the rows. %s", c.Name, instead)
-		}
-		if c := &t.Columns[i]; c.OnDelete != nil && (c.Type.Kind == merge.TextArray || c.Type.Kind == merge.Bytes) {
-			return say("column %s: on_delete sets a %s, which a guard trigger cannot write. %s", c.Name, c.Type, instead)
+		switch c := &t.Columns[i]; {
+		case counter(c.Rule):
+			say("column %s: %s adds up amounts by event, and a row that comes does not tell its event. Keep a row per event and add up when you read, or: %s", c.Name, c.Rule, instead)
+		case c.Rule == merge.Chain:
+			say("column %s: chain depends on links that are stored beside the rows. %s", c.Name, instead)
+		case c.OnDelete != nil && (c.Type.Kind == merge.TextArray || c.Type.Kind == merge.Bytes):
+			say("column %s: on_delete sets a %s, which a guard trigger does not write. %s", c.Name, c.Type, instead)
 		}
 	}
 	if t.OnDelete == merge.DeleteNone {
-		return nil
+		return out
 	}
 	for _, k := range t.Key {
 		switch k.Type.Kind {
 		case merge.Text, merge.Int, merge.UUID:
 		default:
-			return say("key column %s: deletes of rows that are not there are remembered by the key's text, and that of a %s depends on the session. Use a key of text, int or uuid, or: %s", k.Name, k.Type, instead)
+			say("key column %s: deletes of rows that are not there are remembered by the text of the key, and that of a %s depends on the session. Use a key of text, int or uuid, or: %s", k.Name, k.Type, instead)
 		}
 	}
-	return nil
+	return out
 }
 
 // NewGuard writes the guard trigger of a table as it lives. A table or column
 // that is missing is a *MissingError.
 func NewGuard(d Dialect, t *sink.Table, live *sink.Live) (*Guard, error) {
-	if err := GuardRefuses(d, t); err != nil {
+	if err := sink.Refused(t, GuardRefuses(d, t)); err != nil {
 		return nil, err
 	}
 	r := guarded(t)
@@ -96,6 +93,55 @@ func NewGuard(d Dialect, t *sink.Table, live *sink.Live) (*Guard, error) {
 	return postgresGuard(t, r, live), nil
 }
 
+// guardState says what is wrong with the guard trigger of a live table, "" if it
+// is as it must be; installed tells whether there is any.
+func guardState(g *Guard, live *sink.Live) (wrong string, installed bool) {
+	for _, want := range g.Triggers {
+		i := slices.IndexFunc(live.Triggers, func(x sink.Trigger) bool { return x.Name == want.Name })
+		switch {
+		case i < 0:
+			if wrong == "" {
+				wrong = "is not there"
+			}
+		case !live.Triggers[i].Enabled:
+			wrong, installed = "is switched off", true
+		case live.Triggers[i].Body != want.Body:
+			wrong, installed = "is not that of this config and table", true
+		default:
+			installed = true
+		}
+	}
+	return wrong, installed
+}
+
+// guard finds what is wrong with a table's guard trigger, or with one that the
+// config does not speak of.
+func (p *problems) guard() {
+	if p.live.Triggers == nil {
+		return
+	}
+	g, err := NewGuard(p.d, p.t, p.live)
+	if err != nil { // which is said elsewhere
+		return
+	}
+	wrong, installed := guardState(g, p.live)
+	const install = "Install it: hookfold migrate --apply, or what hookfold sql --guard-trigger --connect prints"
+	switch {
+	case p.t.Guard == sink.ByTrigger && wrong != "":
+		p.error("", "guard: trigger, and the guard trigger %s: a writer that sends plain rows would overwrite newer ones. %s", wrong, install)
+	case installed && wrong != "":
+		p.error("", "it has a guard trigger that %s, and joins rows by other rules. %s; or remove it, as that script says", wrong, install)
+	}
+	if !installed {
+		return
+	}
+	for _, x := range p.live.Triggers {
+		if x.Before && x.Enabled && x.Name > guardTrigger {
+			p.warn("", "trigger %s runs after the guard trigger, in the order of their names, so what it changes in a row is not joined. Give it a name before %s", x.Name, guardTrigger)
+		}
+	}
+}
+
 // guarded is the relation that a guard trigger joins.
 func guarded(t *sink.Table) *relation {
 	if t.Local() {
@@ -107,9 +153,10 @@ func guarded(t *sink.Table) *relation {
 // GuardScript shows a person the guard trigger of a table: what makes it, how a
 // writer uses it, and what removes it.
 func GuardScript(d Dialect, t *sink.Table, have Schemas) (string, error) {
-	live := have.Table
-	if live == nil || !live.Exists {
-		live, _ = Ideal(d, t)
+	ideal, _ := Ideal(d, t)
+	live := ideal
+	if have.Table != nil {
+		live = merged(have.Table, ideal)
 	}
 	g, err := NewGuard(d, t, live)
 	if err != nil {

@@ -21,9 +21,9 @@ func postgresGuard(t *sink.Table, r *relation, live *sink.Live) *Guard {
 	name, table := QuoteTable(function), QuoteTable(t.Name)
 	drop := func(trigger string) string { return fmt.Sprintf("drop trigger if exists %s on %s", trigger, table) }
 	return &Guard{
-		Triggers: []GuardTrigger{{guardTrigger, body}, {guardDone, body}},
+		Triggers: []sink.Trigger{{Name: guardTrigger, Body: body, Enabled: true, Before: true}, {Name: guardDone, Body: body, Enabled: true}},
 		Install: []string{
-			"create or replace function " + name + "() returns trigger\nlanguage plpgsql\nset search_path from current\nas $hookfold$" + body + "$hookfold$",
+			"create or replace function " + name + "() returns trigger\nlanguage plpgsql\nset search_path from current\nas " + dollar(body),
 			drop(guardTrigger), drop(guardDone),
 			fmt.Sprintf("create trigger %s before insert or update on %s for each row execute function %s()", guardTrigger, table, name),
 			fmt.Sprintf("create trigger %s after insert on %s for each statement execute function %s()", guardDone, table, name),
@@ -275,6 +275,15 @@ func (w *plpgsql) update() {
 	}
 	w.when("new operator(pg_catalog.*=) old", func() { w.line("return null;") })
 	w.line("return new;")
+}
+
+// dollar writes a text between dollar quotes that it does not hold.
+func dollar(text string) string {
+	tag := "$hookfold$"
+	for n := 2; strings.Contains(text, tag); n++ {
+		tag = fmt.Sprintf("$hookfold%d$", n)
+	}
+	return tag + text + tag
 }
 
 func textArray(items []string) string {

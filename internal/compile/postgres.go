@@ -14,6 +14,9 @@ type postgres struct {
 	// rows is the expression of a JSON list of objects from which statements
 	// take their rows; "" is arrays as parameters.
 	rows string
+	// args, if not nil, are the places of a function's arguments, by name: a
+	// statement then takes one row, which they are.
+	args map[string]int
 }
 
 var lengthForm = regexp.MustCompile(`^(character varying|character|bpchar)(\(\d+\))?`)
@@ -132,17 +135,25 @@ func (d postgres) from(params []Param) string {
 
 // ordered is from with the places of the rows, from 1, as v.hookfold_n.
 func (d postgres) ordered(params []Param) string {
+	if d.args != nil {
+		return fmt.Sprintf("(select *, 1 from %s as v) as v (%s)", d.source(params), strings.Join(append(places(params), "hookfold_n"), ", "))
+	}
 	return d.source(params) + " with ordinality as v (" + strings.Join(append(places(params), "hookfold_n"), ", ") + ")"
 }
 
 func (d postgres) source(params []Param) string {
 	var of []string
 	for i, p := range params {
-		if d.rows != "" {
+		if d.args != nil {
+			of = append(of, fmt.Sprintf("$%d", d.args[p.Name]))
+		} else if d.rows != "" {
 			of = append(of, Quote(p.Name)+" text")
 		} else {
 			of = append(of, fmt.Sprintf("$%d::text[]", i+1))
 		}
+	}
+	if d.args != nil {
+		return "(values (" + strings.Join(of, ", ") + "))"
 	}
 	if d.rows != "" {
 		return "rows from (json_to_recordset(" + d.rows + ") as (" + strings.Join(of, ", ") + "))"

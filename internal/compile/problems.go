@@ -59,6 +59,7 @@ func Problems(d Dialect, t *sink.Table, have Schemas, use Usage) []Problem {
 	p.versions(t.Name, versionColumns(d, t), have.Table)
 	p.uniques()
 	p.references()
+	p.guard()
 	if t.Occupied {
 		p.side(OccupantsTable(t.Name), have.Records, recordColumns(d, t, have.Table))
 	}

@@ -132,7 +132,10 @@ type Table struct {
 	// Beside is keep_versions: beside; BesideAt is where it says so.
 	Beside   bool
 	BesideAt Pos
-	Parents  []Reference
+	// Guarded is guard: trigger; GuardAt is where it says so.
+	Guarded bool
+	GuardAt Pos
+	Parents []Reference
 	// OnDelete is nil where nothing deletes rows.
 	OnDelete *OnDelete
 	Events   []*Mapping

@@ -25,6 +25,11 @@ func tableKeys() section[Table] {
 					s, _ := v.one("row", "beside")
 					t.Beside, t.BesideAt = s == "beside", v.pos()
 				}},
+			{name: "guard", form: "`statement`, `trigger`", def: "`statement`", doc: "What keeps rows right. `statement`: the statements that Hookfold writes with; nobody else writes the columns it maps. `trigger`: a trigger of the database, which joins whatever a writer sends, so that other programs may write them too; `migrate` makes it, and `hookfold sql --guard-trigger` prints it.",
+				read: func(v value, t *Table) {
+					s, _ := v.one("statement", "trigger")
+					t.Guarded, t.GuardAt = s == "trigger", v.pos()
+				}},
 			{name: "parents", form: "a list of references", def: "none", doc: "Rows of other tables that have to be there before a row of this one: the long form of a column's `references`.", read: readParents},
 			{name: "on_delete", form: "`mark`, `remove`, or a map", def: "none: no mapping deletes", doc: "What becomes of a row that is deleted. `mark` keeps it, and fills its column `deleted_at` with the time of the event. `remove` removes it. Either way it is remembered that it is deleted and since when, so that no late event brings it back. Needed where a mapping has `delete` or `replaces`.", read: readOnDelete},
 			{name: "events", form: "a list of mappings", def: "none: only other tables' references write it", doc: "Which events say something about a row, and what.", read: readEvents},

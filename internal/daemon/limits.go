@@ -3,6 +3,7 @@ package daemon
 import (
 	"slices"
 
+	"github.com/hookfold/hookfold/internal/compile"
 	"github.com/hookfold/hookfold/internal/config"
 	"github.com/hookfold/hookfold/internal/mapping"
 	"github.com/hookfold/hookfold/sink"
@@ -17,7 +18,11 @@ func Limits(plan *mapping.Plan) *config.Problems {
 		if target == nil || target.Kind == "" { // which is a problem of its own
 			continue
 		}
-		for _, r := range engines[target.Kind].refuses(target, &t.Table) {
+		refused := engines[target.Kind].refuses(target, &t.Table)
+		if t.Guard == sink.ByTrigger {
+			refused = append(refused, compile.GuardRefuses(Dialect(target), &t.Table)...)
+		}
+		for _, r := range refused {
 			pos, path := placeOf(t.Config, r)
 			out.Add(config.Error, pos, path, "target %s (%s) cannot keep this: %s.", target.Text, target.Kind, r.Text)
 		}
@@ -31,6 +36,8 @@ func placeOf(t *config.Table, r sink.Refusal) (config.Pos, string) {
 	switch r.Part {
 	case sink.KeepVersions:
 		return t.BesideAt, t.Path + ".keep_versions"
+	case sink.Guarding:
+		return t.GuardAt, t.Path + ".guard"
 	case sink.DeleteRule:
 		if t.OnDelete != nil {
 			return t.OnDelete.Pos, t.OnDelete.Path

@@ -129,7 +129,7 @@ func (c *compiler) tables(all []*config.Table) {
 	}
 	for _, t := range all {
 		made[t.Text] = &Table{
-			Table:  sink.Table{Table: mergeTable(t), Name: t.Physical.Text, Versions: placement(t)},
+			Table:  sink.Table{Table: mergeTable(t), Name: t.Physical.Text, Versions: placement(t), Guard: guard(t)},
 			Target: t.Target.Text, Rank: rank(t, nil), Config: t, ignores: ignored(t),
 		}
 		if t.Physical.Text == "" {
@@ -171,6 +171,13 @@ func placement(t *config.Table) sink.Placement {
 		return sink.Beside
 	}
 	return sink.InRow
+}
+
+func guard(t *config.Table) sink.Guard {
+	if t.Guarded {
+		return sink.ByTrigger
+	}
+	return sink.ByStatement
 }
 
 // mergeTable makes the rule of a table.

@@ -50,6 +50,17 @@ func (p *postgresEngine) inspect(ctx context.Context, name string) (*sink.Live, 
 	if err != nil {
 		return nil, err
 	}
+	if rows, err = p.pool.Query(ctx, compile.PostgresTriggers, oid); err != nil {
+		return nil, err
+	}
+	live.Triggers, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (sink.Trigger, error) {
+		var g sink.Trigger
+		err := row.Scan(&g.Name, &g.Body, &g.Enabled, &g.Before)
+		return g, err
+	})
+	if err != nil {
+		return nil, err
+	}
 	if rows, err = p.pool.Query(ctx, compile.PostgresReferences, oid); err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ type plainSink struct {
 	fault func() sinktest.Fault
 }
 
-// plainWriter opens a plain sink, whose Execute makes the guard triggers too.
+// plainWriter opens a plain sink.
 func plainWriter(t testing.TB, url string, fault func() sinktest.Fault) *plainSink {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), url)
@@ -43,25 +43,15 @@ func (p *plainSink) Known(ctx context.Context, t *sink.Table, keys []merge.Key) 
 	return p.Sink.(sink.Knower).Known(ctx, t, keys)
 }
 
-// Plan is sink.Sink's, with the guard trigger behind each table that has none.
+// Plan is sink.Sink's, for tables with a guard trigger.
 func (p *plainSink) Plan(ctx context.Context, tables []*sink.Table) ([]string, error) {
-	out, err := p.Sink.Plan(ctx, tables)
+	var guarded []*sink.Table
 	for _, t := range tables {
-		ideal, _ := compile.Ideal(compile.Postgres, t)
-		g, err := compile.NewGuard(compile.Postgres, t, ideal)
-		if err != nil {
-			return nil, err
-		}
-		var n int
-		if err := p.pool.QueryRow(ctx, "select count(*) from pg_trigger g join pg_proc f on f.oid = g.tgfoid where g.tgrelid = to_regclass($1) and f.prosrc = $2",
-			compile.PostgresName(t.Name), g.Triggers[0].Body).Scan(&n); err != nil {
-			return nil, err
-		}
-		if n != len(g.Triggers) {
-			out = append(out, g.Install...)
-		}
+		g := *t
+		g.Guard = sink.ByTrigger
+		guarded = append(guarded, &g)
 	}
-	return out, err
+	return p.Sink.Plan(ctx, guarded)
 }
 
 // Apply is sink.Sink's: in one transaction, whatever is there is overwritten.

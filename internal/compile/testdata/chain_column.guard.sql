@@ -1,8 +1,8 @@
 ==== postgres
 
--- table ticket: column first_id: chain depends on links that are stored beside the rows. Leave guard out, and let Hookfold write the table by itself
+-- table ticket: column first_id: chain depends on links that are stored beside the rows. Leave guard out, and let Hookfold alone write these columns
 
 ==== sqlite
 
--- table ticket: SQLite has no guard trigger: a trigger there cannot change the row that is being written. Every writer of a SQLite file is a process of this machine: let it run the statement that hookfold sql prints
+-- table ticket: SQLite has no guard trigger, since a trigger there cannot change the row that is being written. Whoever else writes the file can run the statement that hookfold sql prints
 
