@@ -61,14 +61,25 @@ begin
         get diagnostics hookfold_count = row_count;
         hookfold_written := hookfold_written + hookfold_count;
         insert into booking as t (ref, status, invitee, no_show, row_version, no_show_version, occupant_since, occupant_id, channel, key_version, changed_at)
-        select p.ref, p.status, p.invitee, p.no_show, p.row_version, p.no_show_version, p.occupant_since, p.occupant_id, p.channel, p.key_version, clock_timestamp()
+        select p.ref,
+            p.status,
+            p.invitee,
+            p.no_show,
+            p.row_version,
+            p.no_show_version,
+            p.occupant_since,
+            p.occupant_id,
+            p.channel,
+            p.key_version,
+            clock_timestamp()
         from (select distinct on (v.p1) v.hookfold_n, v.p1 as ref, o.status as status, o.invitee as invitee, o.no_show as no_show, o.row_version as row_version, o.no_show_version as no_show_version, o.occupant_since as occupant_since, o.occupant_id as occupant_id, v.p3 as channel, v.p4 as key_version
             from (select *, 1 from (values ($1, $2, $4, $8)) as v) as v (p1, p2, p3, p4, hookfold_n)
             join booking_occupants as o on o.ref = v.p1 and o.occupant_id = v.p2
             order by v.p1, coalesce(o.occupant_since, '') collate "C" desc, o.occupant_id collate "C" desc) as p
         where true
         order by p.hookfold_n
-        on conflict (ref) do update set status = excluded.status,
+        on conflict (ref) do update set
+            status = excluded.status,
             invitee = excluded.invitee,
             no_show = excluded.no_show,
             row_version = excluded.row_version,
