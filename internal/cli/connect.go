@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/hookfold/hookfold/internal/check"
@@ -31,6 +32,7 @@ func connect(ctx context.Context, plan *mapping.Plan, report *check.Report) (*li
 	defer closeTargets(list)
 	out := &live{Problems: &config.Problems{File: plan.Config.File}}
 	for _, target := range list {
+		before := len(out.List)
 		for _, t := range target.tables {
 			have, err := schemas(ctx, target.sink, &t.Table)
 			if err != nil {
@@ -48,9 +50,25 @@ func connect(ctx context.Context, plan *mapping.Plan, report *check.Report) (*li
 				out.Add(severity, t.Config.Pos, "", "table %s (target %s): %s", t.Name, target.config.Text, p.Text)
 			}
 		}
+		if err := target.migrated(ctx, out.List[before:]); err != nil {
+			out.List = append(out.List, target.problem(err))
+		}
 	}
 	out.Sort()
 	return out, nil
+}
+
+// migrated tells what of a migration has not been run, where nothing else is
+// found to be wrong.
+func (t *target) migrated(ctx context.Context, found []config.Problem) error {
+	if slices.ContainsFunc(found, func(p config.Problem) bool { return p.Severity == config.Error }) {
+		return nil
+	}
+	statements, err := t.sink.Plan(ctx, t.sinkTables())
+	if err != nil || len(statements) == 0 {
+		return err
+	}
+	return errors.New(unapplied(statements))
 }
 
 // schemas reads the live schemas that concern a table.

@@ -14,6 +14,8 @@ type migrateJSON struct {
 type statementJSON struct {
 	Target     string   `json:"target"`
 	Statements []string `json:"statements"`
+	// ByHand says how a person runs them, where --apply cannot.
+	ByHand string `json:"by_hand,omitempty"`
 }
 
 func (a *app) migrate() *cobra.Command {
@@ -44,7 +46,7 @@ func (a *app) migrate() *cobra.Command {
 					}
 				}
 				out.OK = out.OK && (apply || len(statements) == 0)
-				out.Targets = append(out.Targets, statementJSON{Target: t.config.Text, Statements: append([]string{}, statements...)})
+				out.Targets = append(out.Targets, statementJSON{Target: t.config.Text, Statements: append([]string{}, statements...), ByHand: byHand(t.config)})
 			}
 			if a.json {
 				err = a.printJSON(out)
@@ -62,14 +64,17 @@ func (a *app) migrate() *cobra.Command {
 }
 
 func (a *app) printMigrate(out migrateJSON) {
-	n := 0
+	n, how := 0, "say --apply"
 	for _, t := range out.Targets {
 		for i, s := range t.Statements {
 			if i == 0 && len(out.Targets) > 1 {
 				a.printf("%s\n", a.style.dim("-- target "+t.Target))
 			}
-			a.printf("%s;\n", s)
+			a.printf("%s\n", shownStatement(s))
 			n++
+		}
+		if len(t.Statements) > 0 && t.ByHand != "" {
+			how = t.ByHand
 		}
 	}
 	switch {
@@ -78,6 +83,6 @@ func (a *app) printMigrate(out migrateJSON) {
 	case out.Applied:
 		a.printf("%s\n", a.style.good("-- applied "+plural(n, "statement")))
 	default:
-		a.printf("%s\n", a.style.dim("-- not applied: say --apply"))
+		a.printf("%s\n", a.style.dim("-- not applied: "+how))
 	}
 }

@@ -16,6 +16,8 @@ import (
 // sqlJSON is what sql prints under --json.
 type sqlJSON struct {
 	Tables []tableSQL `json:"tables"`
+	// Migrations are those of --dialect supabase, which has no Tables.
+	Migrations []migrationSQL `json:"migrations,omitempty"`
 }
 
 type tableSQL struct {
@@ -46,8 +48,10 @@ func (a *app) sql() *cobra.Command {
 		Example: "hookfold sql booking --dialect postgres\nhookfold sql booking --guard-trigger --connect | psql \"$DATABASE_URL\"",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			switch {
-			case f.dialect != "" && !slices.Contains(compile.Dialects, compile.Dialect(f.dialect)):
-				return usage(cmd, "there is no dialect %s. The dialects are: %v", f.dialect, compile.Dialects)
+			case f.dialect != "" && f.dialect != supabase && !slices.Contains(compile.Dialects, compile.Dialect(f.dialect)):
+				return usage(cmd, "there is no dialect %s. The dialects are: %v and %s", f.dialect, compile.Dialects, supabase)
+			case f.dialect == supabase && (f.guard || f.procedure):
+				return usage(cmd, "--dialect %s is a script of its own. For --guard-trigger and --procedure say --dialect postgres", supabase)
 			case f.guard && f.procedure:
 				return usage(cmd, "--guard-trigger and --procedure are two scripts: ask for one of them")
 			case f.connect && f.dialect != "":
@@ -62,6 +66,12 @@ func (a *app) sql() *cobra.Command {
 				return err
 			}
 			out := sqlJSON{Tables: []tableSQL{}}
+			if f.dialect == supabase {
+				if out.Migrations, err = migrations(plan, tables); err != nil {
+					return err
+				}
+				tables = nil
+			}
 			for _, t := range tables {
 				x, err := sqlOf(cmd.Context(), plan, t, f)
 				if err != nil {
@@ -72,6 +82,9 @@ func (a *app) sql() *cobra.Command {
 			if a.json {
 				return a.printJSON(out)
 			}
+			for _, m := range out.Migrations {
+				a.printf("%s", m.Script)
+			}
 			for i, t := range out.Tables {
 				if i > 0 {
 					a.printf("\n")
@@ -81,7 +94,7 @@ func (a *app) sql() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&f.dialect, "dialect", "", fmt.Sprintf("`name` of a dialect, of %v (default: that of the table's target)", compile.Dialects))
+	cmd.Flags().StringVar(&f.dialect, "dialect", "", fmt.Sprintf("`name` of a dialect, of %v, or %s, a migration with functions (default: that of the table's target)", compile.Dialects, supabase))
 	cmd.Flags().BoolVar(&f.guard, "guard-trigger", false, "the trigger that joins whatever is written (without TABLE: of tables with guard: trigger)")
 	cmd.Flags().BoolVar(&f.procedure, "procedure", false, "a procedure that joins one row, its parameters named as columns")
 	cmd.Flags().BoolVar(&f.connect, "connect", false, "look at the live table, and print what fits its columns")

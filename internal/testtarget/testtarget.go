@@ -49,6 +49,18 @@ var Kinds = []Kind{
 	{"supabase-rest", false, []string{"booking", "label"}, func(t testing.TB) Target { return supabase(t, "rest") }},
 }
 
+// Named makes a target of a kind.
+func Named(t testing.TB, name string) Target {
+	t.Helper()
+	for _, k := range Kinds {
+		if k.Name == name {
+			return k.Open(t)
+		}
+	}
+	t.Fatalf("there is no kind of target %s", name)
+	return Target{}
+}
+
 func plain(url string) Target { return Target{fmt.Sprintf("{url: %q}", url), url} }
 
 func pgbouncer(t testing.TB) Target {

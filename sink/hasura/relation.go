@@ -2,6 +2,7 @@ package hasura
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/hookfold/hookfold/internal/compile"
@@ -92,23 +93,53 @@ func (h *hasura) state(ctx context.Context, t *sink.Table) (*tableState, error) 
 		return nil, err
 	}
 	st := &tableState{live: shown[0].live()}
-	if in, known, err := h.lookIn(ctx, t.Name); err != nil {
+	in, known, err := h.lookIn(ctx, t.Name)
+	if err != nil {
 		return nil, err
-	} else if known && in.Exists {
+	}
+	if known && in.Exists {
 		st.live = &in.Live
 	}
-	if st.own, err = h.bind(t, t.Name, shown[0], false); err != nil {
-		return nil, err
+	st.own, err = h.bind(t, t.Name, shown[0], false)
+	if err == nil && t.Occupied {
+		st.records, err = h.bind(t, names[1], shown[1], true)
 	}
-	if t.Occupied {
-		if st.records, err = h.bind(t, names[1], shown[1], true); err != nil {
-			return nil, err
-		}
+	var missing *sink.Error
+	if errors.As(err, &missing) && !known {
+		missing.Message += h.byHand(ctx, t)
+	}
+	if err != nil {
+		return nil, err
 	}
 	h.mu.Lock()
 	h.tables[k] = st
 	h.mu.Unlock()
 	return st, nil
+}
+
+// byHand says what a person runs in Hasura's console where only GraphQL can be
+// asked, "" if nothing is missing that SQL could add.
+func (h *hasura) byHand(ctx context.Context, t *sink.Table) string {
+	statements, err := h.Plan(ctx, []*sink.Table{t})
+	if err != nil || len(statements) == 0 {
+		return "" // the cause has been said
+	}
+	var sql, track []string
+	for _, s := range statements {
+		if strings.HasPrefix(s, "{") {
+			track = append(track, s)
+			continue
+		}
+		sql = append(sql, strings.Join(strings.Fields(s), " ")+";")
+	}
+	out := ""
+	if sql != nil {
+		out = `. Run in Hasura's console, under Data and SQL, with "Track this" ticked: ` + strings.Join(sql, " ")
+	}
+	if track != nil {
+		out += ` (that tracks new tables too; as a call of /v1/metadata: ` + strings.Join(track, " ") + ")"
+	}
+	return out
 }
 
 // forget drops what is known of live tables.

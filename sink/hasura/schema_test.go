@@ -101,6 +101,19 @@ func TestGraphQLAlone(t *testing.T) {
 	if !strings.Contains(e.Message, "create table item") || !strings.Contains(e.Message, "console") {
 		t.Errorf("%v", e)
 	}
+	// An event that comes before says the same, and waits.
+	for _, c := range []struct{ statement, want string }{
+		{`create table other (id text)`, `create table item ( id text collate "C" not null`},
+		{`create table item (id text primary key, a text)`, `alter table item add column row_version text collate "C";`},
+	} {
+		url := testdb.Schema(t)
+		testdb.Exec(t, url, c.statement)
+		s := open(t, hasuratest.New(t, url, hasuratest.Options{NoAdminAPI: true}), []*sink.Table{table}, hasura.Options{})
+		e := failed(t, s, table, say(t, table, "k", 1, set{"a": "x"}))
+		if e.Action != sink.Retry || !strings.Contains(e.Message, "Hasura's console") || !strings.Contains(e.Message, c.want) {
+			t.Errorf("%s: %v", c.statement, e)
+		}
+	}
 	testdb.Exec(t, url, plan[0])
 	server := hasuratest.New(t, url, hasuratest.Options{NoAdminAPI: true})
 	s = open(t, server, []*sink.Table{table}, hasura.Options{})
