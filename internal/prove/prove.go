@@ -51,7 +51,8 @@ type Options struct {
 type Report struct {
 	Target string
 	// Deliveries and Events are what was given, Orders in how many ways it
-	// arrived, Arrivals and Crashes what happened in them altogether.
+	// arrived, first in the order of the record; Arrivals and Crashes are what
+	// happened in them altogether.
 	Deliveries, Events int
 	Orders             int
 	Arrivals, Crashes  int
@@ -202,13 +203,14 @@ func (p *prover) first(base *expectation) {
 	}
 	slices.SortFunc(p.report.Left, func(a, b journal.Entry) int { return a.Ref.Compare(b.Ref) })
 	p.report.Events = base.events
+	p.count(inOrder(make([]int, len(p.Deliveries))))
 }
 
 // hunt tries orders until one fails, or all are tried.
 func (p *prover) hunt(ctx context.Context, base *expectation) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	total := size(len(p.Deliveries), p.Orders)
+	total := 1 + size(len(p.Deliveries), p.Orders)
 	queue := make(chan arrival)
 	var group sync.WaitGroup
 	stop := errors.New("found")
@@ -246,10 +248,7 @@ feed:
 	return nil
 }
 
-// tried counts an arrival, and tells whether it is the counterexample.
-func (p *prover) tried(a arrival, wrong []Difference, total int) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (p *prover) count(a arrival) {
 	p.report.Orders++
 	for _, batches := range a {
 		for _, b := range batches {
@@ -259,6 +258,13 @@ func (p *prover) tried(a arrival, wrong []Difference, total int) bool {
 			}
 		}
 	}
+}
+
+// tried counts an arrival, and tells whether it is the counterexample.
+func (p *prover) tried(a arrival, wrong []Difference, total int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.count(a)
 	if p.Progress != nil {
 		p.Progress(p.report.Orders, total)
 	}

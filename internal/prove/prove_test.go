@@ -2,6 +2,8 @@ package prove_test
 
 import (
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -84,7 +86,7 @@ const problems = `
         set: {user_id: event.user, amount: event.amount, tags: event.tags, first_seen: time}
 `
 
-func compile(t testing.TB, tables string) *mapping.Plan {
+func compiled(t testing.TB, tables string) *mapping.Plan {
 	t.Helper()
 	cfg, bad := config.Parse("prove.yaml", []byte(head+tables), config.Options{})
 	if bad.Err() != nil {
@@ -177,12 +179,19 @@ func run(t testing.TB, o prove.Options) *prove.Report {
 	return r
 }
 
+// ordersVar asks for another number of orders than the default.
+const ordersVar = "HOOKFOLD_ORDERS"
+
 func TestTheThreeProblems(t *testing.T) {
-	plan := compile(t, problems)
+	plan := compiled(t, problems)
+	orders, _ := strconv.Atoi(os.Getenv(ordersVar)) // "" is the default
 	for engine, database := range engines {
 		for name, history := range histories {
 			t.Run(engine+"/"+name, func(t *testing.T) {
-				r := run(t, prove.Options{Plan: plan, Deliveries: history, Sink: open(t, database(t), pipeline.Tables(plan, "db"), sqlsink.Options{})})
+				if engine == "postgres" && orders == 0 {
+					history = history[:min(5, len(history))] // 720 orders take their time
+				}
+				r := run(t, prove.Options{Plan: plan, Deliveries: history, Orders: orders, Sink: open(t, database(t), pipeline.Tables(plan, "db"), sqlsink.Options{})})
 				if r.Counterexample != nil {
 					t.Fatal(prove.Story(r.Counterexample))
 				}

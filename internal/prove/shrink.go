@@ -65,7 +65,7 @@ func (p *prover) shrink(ctx context.Context, x sink.Scratch, f *failure) (*Count
 		if failed != nil {
 			return false
 		}
-		set := slices.Compact(slices.Sorted(slices.Values(s.Flat())))
+		set := numbers(s)
 		exp := known[fmt.Sprint(set)]
 		if exp == nil {
 			if exp, failed = p.expect(ctx, x, set); failed != nil {
@@ -109,17 +109,20 @@ search:
 			}
 			best = converge.Shrink(start, func(s converge.Schedule) bool { return test(s, m.way, m.tries) })
 			out.Writers, out.Crash, out.Shrunk = m.writers, m.crash, true
-			if m.writers == 1 { // in an order of its own that the deliveries were recorded in, it reads best
-				if s := sorted(best); test(s, m.way, m.tries) {
-					best = s
-				}
-				out.Shrunk = test(best, m.way, 1) || out.Shrunk
+			if s := sorted(best); m.writers == 1 && test(s, m.way, 1) {
+				best = s // it reads best so
+			}
+			if !test(best, m.way, m.tries) { // what is told of it is what it was last
+				out.Shrunk = false
 			}
 			break search
 		}
 	}
 	if failed != nil {
 		return nil, failed
+	}
+	if set := numbers(best); out.Shrunk && len(known[fmt.Sprint(set)].wrong) > 0 { // in the order of the record, one by one
+		best, out.Writers, out.Crash = singly(set), 1, false
 	}
 	out.Differences = wrong
 	p.tell(out, best)
@@ -173,6 +176,11 @@ func (p *prover) starts(f *failure, rnd *rand.Rand) []converge.Schedule {
 		}
 	}
 	return out
+}
+
+// numbers are the deliveries of a schedule, in the order of the record.
+func numbers(s converge.Schedule) []int {
+	return slices.Compact(slices.Sorted(slices.Values(s.Flat())))
 }
 
 func singly(order []int) converge.Schedule {

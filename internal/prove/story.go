@@ -16,20 +16,24 @@ func Story(x *Counterexample) string {
 		}
 		fmt.Fprintln(&b, d)
 	}
+	last := len(x.Steps) - 1
+	single, cut := last > 0 && x.Steps[last].Batch == 1, last > 0 && x.Steps[last].Batch > 1 && x.Steps[last].Batch <= last
 	switch {
 	case x.Writers > 1:
 		fmt.Fprintf(&b, "when these arrive at %d writers at once:\n", x.Writers)
 	case x.Crash:
 		b.WriteString("when these arrive in this order, and the writer of each batch crashes between the database and the journal:\n")
+	case single:
+		b.WriteString("when these arrive in one batch:\n")
+	case last == 0:
+		b.WriteString("when this arrives:\n")
 	default:
 		b.WriteString("when these arrive in this order:\n")
 	}
 	for _, s := range x.Steps {
 		batch := ""
-		if last := x.Steps[len(x.Steps)-1]; last.Batch > 1 && last.Batch < len(x.Steps) {
+		if cut && x.Writers == 1 {
 			batch = fmt.Sprintf("batch %d  ", s.Batch)
-		} else if last.Batch == 1 && len(x.Steps) > 1 {
-			batch = "one batch  "
 		}
 		again := ""
 		if s.Again {
