@@ -44,12 +44,18 @@ type Journal interface {
 	// not land. It returns how many there were.
 	Drop(ctx context.Context, filter Filter) (int, error)
 
+	// Progress tells up to which position every delivery is done for a consumer:
+	// each of its events is settled or an entry. It is 0 for a consumer that is
+	// not known.
+	Progress(ctx context.Context, consumer string) (event.Position, error)
+
 	// State tells what became of an event for a consumer.
 	State(ctx context.Context, consumer string, r event.Ref) (State, error)
 
 	// FirstReceipts returns, for each identity, when and where it was first
 	// received, recording the given ones for identities not seen before. The
-	// answer for one identity never changes while it is kept.
+	// answer for one identity never changes while it is kept. A journal that is
+	// open for reading records nothing, and gives those back as they are.
 	FirstReceipts(ctx context.Context, ids []Receipt) ([]Receipt, error)
 
 	// FirstFetched returns, for each event and fetch, what was read for it first,

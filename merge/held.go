@@ -176,7 +176,23 @@ func (h *Held) join(r *Row) {
 		h.parts[r.Key] = append(list, r)
 		return
 	}
-	list[i] = Join(h.table, list[i], r)
+	list[i] = renewed(h.table, Join(h.table, list[i], r), list[i], r)
+}
+
+// renewed lets what comes in count at an equal version: it is the same event, as
+// the config says it now, while what is stored may be of an earlier config or
+// edited by hand.
+func renewed(t *Table, joined, stored, in *Row) *Row {
+	for i := range joined.Cells {
+		x, y := &stored.Cells[i], &in.Cells[i]
+		if !x.Set || !y.Set || x.Value == y.Value {
+			continue
+		}
+		if s := t.scopeOf[i]; s >= 0 && in.Scopes[s] != "" && in.Scopes[s] == stored.Scopes[s] || t.Columns[i].Rule == First && y.Version != "" && x.Version == y.Version {
+			joined.Cells[i] = *y
+		}
+	}
+	return joined
 }
 
 func samePart(a, b *Row) bool {

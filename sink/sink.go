@@ -97,6 +97,17 @@ type Knower interface {
 	Known(ctx context.Context, t *Table, keys []merge.Key) ([]bool, error)
 }
 
+// Rememberer is a Sink that can tell what it keeps beside rows.
+type Rememberer interface {
+	// Held gives what is kept of keys of a table that is not Local: rows, the
+	// memory of deletes, complete lists, records of occupants, links. It may lock
+	// the rows for as long as it reads them.
+	Held(ctx context.Context, t *Table, keys []merge.Key) (*merge.Held, error)
+	// Ledgers gives, in the order of the keys, what each event has added to the
+	// counters of a row: by the column's place and the event's identity.
+	Ledgers(ctx context.Context, t *Table, keys []merge.Key) ([]map[int]map[string]merge.Amount, error)
+}
+
 // Purger is a Sink that remembers deletes apart from rows, and can forget them.
 type Purger interface {
 	// Purge forgets the deletes of a table's rows that it has kept since before a

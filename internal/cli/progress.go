@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/hookfold/hookfold/internal/verify"
 )
 
 // progress is a bar on a terminal, and nothing elsewhere.
@@ -29,5 +33,36 @@ func (p *progress) set(n int64) {
 func (p *progress) done() {
 	if p.bar != nil {
 		_ = p.bar.Finish()
+	}
+}
+
+// steps are bars of several steps, one after the other.
+type steps struct {
+	a    *app
+	step verify.Progress
+	bar  *progress
+	told bool
+}
+
+func (a *app) steps() *steps { return &steps{a: a} }
+
+// tell moves the bar of a step, and tells once that the database cannot be
+// reached.
+func (s *steps) tell(p verify.Progress) {
+	if s.bar == nil || p.Step != s.step.Step || p.Table != s.step.Table {
+		s.done()
+		s.step, s.bar = p, s.a.progress(strings.TrimSpace(p.Step+" "+p.Table), p.Total)
+	}
+	s.bar.set(p.Done)
+	if p.Down != "" && !s.told {
+		s.told = true
+		fmt.Fprintf(s.a.Err, "the database cannot be written: %s\nWaiting for it; Ctrl-C ends, and nothing is lost.\n", p.Down)
+	}
+}
+
+func (s *steps) done() {
+	if s.bar != nil {
+		s.bar.done()
+		s.bar = nil
 	}
 }

@@ -133,6 +133,23 @@ func (j *Journal) change(ctx context.Context, name string, filter journal.Filter
 	return int(n), nil
 }
 
+// Progress implements journal.Journal.
+func (j *Journal) Progress(ctx context.Context, name string) (done event.Position, err error) {
+	err = j.reading(func(s *store) error {
+		var above []byte
+		err := s.read.QueryRowContext(ctx, query("consumer"), name).Scan(&done, &above)
+		if errors.Is(err, sql.ErrNoRows) {
+			done = 0
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("progress of consumer %s: %w", name, err)
+	}
+	return done, nil
+}
+
 // State implements journal.Journal. An event whose delivery was removed is
 // settled; for a consumer that is not known everything is pending.
 func (j *Journal) State(ctx context.Context, name string, r event.Ref) (state journal.State, err error) {

@@ -37,6 +37,12 @@ func (j *Journal) FirstReceipts(ctx context.Context, ids []journal.Receipt) ([]j
 		}
 		missing = nil
 	}
+	if j.options.Access != Owner {
+		for _, i := range missing {
+			firsts[i] = ids[i]
+		}
+		missing = nil
+	}
 	if err == nil && len(missing) > 0 {
 		err = j.do(ctx, func(ctx context.Context, s *store) error {
 			for _, i := range missing {

@@ -23,6 +23,9 @@ func (w *holder) parts() []*merge.Row {
 	add := func(r *merge.Row) {
 		for i, ledger := range entries[r.Key] {
 			c := &r.Cells[i]
+			if w.rows[r.Key] == nil && c.Ledger == nil && !c.Set { // its row was removed by hand
+				c.Value = merge.Total(ledger)
+			}
 			c.Set, c.Ledger = true, ledger
 		}
 		out = append(out, r)
@@ -33,7 +36,12 @@ func (w *holder) parts() []*merge.Row {
 		}
 		for k, x := range w.tombs {
 			if w.rows[k] == nil {
-				out = append(out, w.blank(k, x))
+				add(w.blank(k, x))
+			}
+		}
+		for k := range entries {
+			if _, buried := w.tombs[k]; !buried && w.rows[k] == nil {
+				add(w.blank(k, tombstone{}))
 			}
 		}
 		return out

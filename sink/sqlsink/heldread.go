@@ -244,10 +244,15 @@ func (w *holder) readLedger(joined map[string]bool) error {
 		return nil
 	}
 	all := map[merge.Key]bool{}
-	if w.table.Chained {
-		for id := range joined {
+	for id := range joined {
+		if w.table.Chained {
 			all[merge.NewKey(w.chains.Root(id))] = true
 		}
+	}
+	for _, k := range w.counting() {
+		all[k] = true
+	}
+	if len(all) > 0 {
 		if err := w.sideRows(w.ctx, w.s.LedgerOf, w.name(), keyTexts(slices.Sorted(maps.Keys(all))), take); err != nil {
 			return err
 		}

@@ -47,7 +47,11 @@ func openSQLite(target string, opts Options) (engine, error) {
 	}
 	// A commit is on disk before it is told: what the sink has, the journal may
 	// forget.
-	return newSQLite(path, opts, "synchronous(full)", "foreign_keys(on)")
+	synchronous := "synchronous(full)"
+	if opts.Volatile {
+		synchronous = "synchronous(off)"
+	}
+	return newSQLite(path, opts, synchronous, "foreign_keys(on)")
 }
 
 func newSQLite(path string, opts Options, pragmas ...string) (*sqliteEngine, error) {

@@ -42,6 +42,9 @@ type Options struct {
 	// AnyAge lets changes land that are so old that deletes newer than they are
 	// may have been purged.
 	AnyAge bool
+	// Volatile says that what is written need not outlive the process, so that
+	// nothing waits for the disk: for scratch databases. SQLite only.
+	Volatile bool
 }
 
 func (o Options) withDefaults() Options {
