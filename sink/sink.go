@@ -322,6 +322,8 @@ type LiveColumn struct {
 	// Generated columns (always generated, or identity always) cannot be
 	// written.
 	Generated bool
+	// Comment is the column's comment, where the sink reads comments.
+	Comment string
 	// Collation is the name of a collation under which different texts may be
 	// equal, "" if there is none.
 	Collation string

@@ -179,19 +179,6 @@ func Migrate(d Dialect, t *sink.Table, have Schemas) []string {
 	return out
 }
 
-// bringGuard installs the guard trigger of a table that has none, or another.
-func bringGuard(d Dialect, t *sink.Table, live *sink.Live) []string {
-	ideal, _ := Ideal(d, t)
-	g, err := NewGuard(d, t, merged(live, ideal))
-	if err != nil { // which is said where the table is refused
-		return nil
-	}
-	if wrong, _ := guardState(g, live); wrong == "" || live.Exists && live.Triggers == nil {
-		return nil
-	}
-	return g.Install
-}
-
 func bring(d Dialect, name string, columns []column, key []string, live *sink.Live) []string {
 	x := d.impl()
 	table := quoteTable(x, name)

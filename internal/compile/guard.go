@@ -21,6 +21,9 @@ type Guard struct {
 	// Install makes the trigger anew, Remove takes it away. Both may be run
 	// again, and are each meant as one transaction.
 	Install, Remove []string
+	// Marked is a version column whose comment, Mark, tells of the guard where its
+	// source cannot be read; "" if the table has none.
+	Marked, Mark string
 }
 
 // The names of what makes up a guard. A trigger runs in the order of its name
@@ -29,6 +32,7 @@ const (
 	guardTrigger  = "zz_hookfold_guard"
 	guardFunction = "hookfold_guard_"
 	guardDone     = "zz_hookfold_guard_done"
+	guardMark     = "Joined by Hookfold's guard trigger "
 )
 
 // GuardRefuses tells why a table cannot have a guard trigger, and what to do
@@ -93,46 +97,81 @@ func NewGuard(d Dialect, t *sink.Table, live *sink.Live) (*Guard, error) {
 	return postgresGuard(t, r, live), nil
 }
 
-// guardState says what is wrong with the guard trigger of a live table, "" if it
-// is as it must be; installed tells whether there is any.
-func guardState(g *Guard, live *sink.Live) (wrong string, installed bool) {
+// guardState is what is known of the guard trigger of a live table.
+type guardState struct {
+	// wrong says what is wrong with it, "" if it is as it must be.
+	wrong string
+	// installed tells whether there is any, and known whether that can be told.
+	installed, known bool
+}
+
+// state compares a guard with what lives: with the source of the triggers, or
+// where that cannot be read with the comment that stands for it.
+func (g *Guard) state(live *sink.Live) guardState {
+	const missing, other = "is not there", "is not that of this config and table"
+	if live.Triggers == nil {
+		c := live.Column(g.Marked)
+		switch {
+		case c == nil: // there is no such column, or not yet
+			return guardState{wrong: missing, known: !live.Exists || g.Marked != ""}
+		case c.Comment == g.Mark:
+			return guardState{installed: true, known: true}
+		case strings.HasPrefix(c.Comment, guardMark):
+			return guardState{wrong: other, installed: true, known: true}
+		}
+		return guardState{wrong: missing, known: true}
+	}
+	out := guardState{known: true}
 	for _, want := range g.Triggers {
 		i := slices.IndexFunc(live.Triggers, func(x sink.Trigger) bool { return x.Name == want.Name })
 		switch {
 		case i < 0:
-			if wrong == "" {
-				wrong = "is not there"
+			if out.wrong == "" {
+				out.wrong = missing
 			}
+			continue
 		case !live.Triggers[i].Enabled:
-			wrong, installed = "is switched off", true
+			out.wrong = "is switched off"
 		case live.Triggers[i].Body != want.Body:
-			wrong, installed = "is not that of this config and table", true
-		default:
-			installed = true
+			out.wrong = other
 		}
+		out.installed = true
 	}
-	return wrong, installed
+	return out
+}
+
+const installGuard = "Install it: hookfold migrate --apply, or what hookfold sql --guard-trigger --connect prints"
+
+// Unguarded says why rows of a table that is to be guarded by a trigger must not
+// be left to it, and what to do; "" if they may, or if it cannot be told.
+func Unguarded(d Dialect, t *sink.Table, live *sink.Live) string {
+	g, err := NewGuard(d, t, live)
+	if err != nil {
+		return err.Error()
+	}
+	if s := g.state(live); s.known && s.wrong != "" {
+		return fmt.Sprintf("guard: trigger, and the guard trigger %s: a writer that sends plain rows would overwrite newer ones. %s", s.wrong, installGuard)
+	}
+	return ""
 }
 
 // guard finds what is wrong with a table's guard trigger, or with one that the
 // config does not speak of.
 func (p *problems) guard() {
-	if p.live.Triggers == nil {
-		return
-	}
 	g, err := NewGuard(p.d, p.t, p.live)
 	if err != nil { // which is said elsewhere
 		return
 	}
-	wrong, installed := guardState(g, p.live)
-	const install = "Install it: hookfold migrate --apply, or what hookfold sql --guard-trigger --connect prints"
+	s := g.state(p.live)
 	switch {
-	case p.t.Guard == sink.ByTrigger && wrong != "":
-		p.error("", "guard: trigger, and the guard trigger %s: a writer that sends plain rows would overwrite newer ones. %s", wrong, install)
-	case installed && wrong != "":
-		p.error("", "it has a guard trigger that %s, and joins rows by other rules. %s; or remove it, as that script says", wrong, install)
+	case p.t.Guard == sink.ByTrigger && !s.known:
+		p.warn("", "guard: trigger, and this target does not tell whether the guard trigger is there: the table has no column of a version, whose comment would say so")
+	case p.t.Guard == sink.ByTrigger && s.wrong != "":
+		p.error("", "%s", Unguarded(p.d, p.t, p.live))
+	case s.installed && s.wrong != "":
+		p.error("", "it has a guard trigger that %s, and joins rows by other rules. %s; or remove it, as that script says", s.wrong, installGuard)
 	}
-	if !installed {
+	if !s.installed {
 		return
 	}
 	for _, x := range p.live.Triggers {
@@ -140,6 +179,37 @@ func (p *problems) guard() {
 			p.warn("", "trigger %s runs after the guard trigger, in the order of their names, so what it changes in a row is not joined. Give it a name before %s", x.Name, guardTrigger)
 		}
 	}
+}
+
+// bringGuard installs the guard trigger of a table that has none, or another.
+func bringGuard(d Dialect, t *sink.Table, live *sink.Live) []string {
+	ideal, _ := Ideal(d, t)
+	g, err := NewGuard(d, t, merged(live, ideal))
+	if err != nil { // which is said where the table is refused
+		return nil
+	}
+	if s := g.state(live); !s.known || s.wrong == "" {
+		return nil
+	}
+	return g.Install
+}
+
+// rules tells what a guard joins by, in a few characters, for readers that do
+// not see its source.
+func rules(t *sink.Table) string {
+	h := sha256.New()
+	for _, k := range t.Key {
+		fmt.Fprintf(h, "key %q\n", k.Name)
+	}
+	for _, c := range t.Columns {
+		fmt.Fprintf(h, "%q %s %s %q %q", c.Name, c.Type, c.Rule, c.Scope, c.Rungs)
+		if c.OnDelete != nil {
+			fmt.Fprintf(h, " %q", c.OnDelete)
+		}
+		fmt.Fprintln(h)
+	}
+	fmt.Fprintln(h, t.OnDelete)
+	return hex.EncodeToString(h.Sum(nil)[:6])
 }
 
 // guarded is the relation that a guard trigger joins.

@@ -20,7 +20,7 @@ func postgresGuard(t *sink.Table, r *relation, live *sink.Live) *Guard {
 	function := besideTable(t.Name, func(name string) string { return fitName(guardFunction + name) })
 	name, table := QuoteTable(function), QuoteTable(t.Name)
 	drop := func(trigger string) string { return fmt.Sprintf("drop trigger if exists %s on %s", trigger, table) }
-	return &Guard{
+	g := &Guard{
 		Triggers: []sink.Trigger{{Name: guardTrigger, Body: body, Enabled: true, Before: true}, {Name: guardDone, Body: body, Enabled: true}},
 		Install: []string{
 			"create or replace function " + name + "() returns trigger\nlanguage plpgsql\nset search_path from current\nas " + dollar(body),
@@ -29,7 +29,15 @@ func postgresGuard(t *sink.Table, r *relation, live *sink.Live) *Guard {
 			fmt.Sprintf("create trigger %s after insert on %s for each statement execute function %s()", guardDone, table, name),
 		},
 		Remove: []string{drop(guardTrigger), drop(guardDone), "drop function if exists " + name + "()"},
+		Mark:   guardMark + rules(t),
 	}
+	if versions := append(r.scopes[:len(r.scopes):len(r.scopes)], r.firsts...); len(versions) > 0 {
+		g.Marked = versions[0].Name
+		comment := fmt.Sprintf("comment on column %s.%s is ", table, Quote(g.Marked))
+		g.Install = append(g.Install, comment+Literal(g.Mark))
+		g.Remove = append(g.Remove, comment+"null")
+	}
+	return g
 }
 
 // plpgsql writes the body of a guard's function.

@@ -63,3 +63,10 @@ func open(t testing.TB, p *postgresttest.Project, tables []*sink.Table, opts pos
 	})
 	return s
 }
+
+// With the guard trigger mode rest sends rows as they are.
+func TestRESTGuarded(t *testing.T) {
+	sinktest.Run(t, sinktest.Engine{NotBeside: true, LocalOnly: true, NotOccupied: true, Guard: sink.ByTrigger, Refuses: noJSONNull, Open: func(t testing.TB, tables []*sink.Table) sink.Sink {
+		return open(t, project(t), tables, postgrest.Options{Mode: postgrest.REST})
+	}})
+}

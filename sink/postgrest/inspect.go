@@ -90,6 +90,9 @@ func (s *rest) suits(t *sink.Table, live *sink.Live) error {
 			return operator("table %s: key column %s is %s, for which different keys may be one, and in mode rest a row is found again by its key. Alter it to text, or use mode: rpc", t.Name, k.Name, l.Type)
 		}
 	}
+	if s.guarded(t) {
+		return nil
+	}
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		l := live.Column(c.Name)
@@ -269,7 +272,7 @@ func (s *rest) described(ctx context.Context, tables []*sink.Table) (*known, err
 			var key []string
 			for column, p := range def.Properties {
 				c := sink.LiveColumn{Name: column, Type: p.Format, Base: p.Format, Length: p.MaxLength, Labels: p.Enum,
-					NotNull: slices.Contains(def.Required, column), Bits: map[string]int{"smallint": 16, "integer": 32, "bigint": 64}[p.Format]}
+					NotNull: slices.Contains(def.Required, column), Comment: p.Description, Bits: map[string]int{"smallint": 16, "integer": 32, "bigint": 64}[p.Format]}
 				if len(p.Default) > 0 {
 					c.Default = strings.Trim(string(p.Default), `"`)
 					if c.Default == "" {

@@ -24,6 +24,10 @@
 // repeated and in any order with others, so that a batch that fails on the way is
 // made whole by applying it again. What such steps cannot make right is refused
 // by Open.
+//
+// A table with guard: trigger is joined by the database. In mode rest its rows go
+// as they are, many in one POST with resolution=merge-duplicates, and what guards
+// by filters cannot do is not refused.
 package postgrest
 
 import (

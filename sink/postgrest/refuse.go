@@ -28,6 +28,7 @@ func Refuses(t *sink.Table, mode Mode) []sink.Refusal {
 		say(sink.Chains, "", "a chain needs its links to be locked before a row is written, which the REST API does not do yet. Carry a stable key and name an occupant, or %s", instead)
 	}
 	const rpc = "Use mode: rpc, which needs one migration (hookfold migrate prints it)"
+	const guard = rpc + ", or say guard: trigger"
 	if t.Occupied && !t.Chained && mode == REST {
 		say(sink.Occupants, "", "occupants are joined and then shown, which takes one transaction, and in mode rest each request is its own. %s", rpc)
 	}
@@ -37,13 +38,13 @@ func Refuses(t *sink.Table, mode Mode) []sink.Refusal {
 			say(sink.AColumn, c.Name, "column %s: merge: %s needs its amounts to be locked before a row is written, which the REST API does not do yet. Keep a row per event and add up when you read, or %s", c.Name, c.Rule, instead)
 		case c.Rule == merge.Chain:
 			say(sink.AColumn, c.Name, "column %s: merge: chain needs its links to be locked before a row is written, which the REST API does not do yet. To write it, %s", c.Name, instead)
-		case mode != REST:
+		case mode != REST || t.Guard == sink.ByTrigger:
 		case c.Rule == merge.Union:
-			say(sink.AColumn, c.Name, "column %s: union adds to what is stored, and in mode rest a request can only replace it. %s", c.Name, rpc)
+			say(sink.AColumn, c.Name, "column %s: union adds to what is stored, and in mode rest a request can only replace it. %s", c.Name, guard)
 		case c.Rule == merge.Touch:
-			say(sink.AColumn, c.Name, "column %s: touch moves when a value changes, and in mode rest a request cannot compare all values with what is stored. %s, or map a time of the event with merge: max", c.Name, rpc)
+			say(sink.AColumn, c.Name, "column %s: touch moves when a value changes, and in mode rest a request cannot compare all values with what is stored. %s, or map a time of the event with merge: max", c.Name, guard)
 		case (c.Rule == merge.Max || c.Rule == merge.Min) && (c.Type.Kind == merge.Text || c.Type.Kind == merge.JSON || c.Type.Kind == merge.TextArray):
-			say(sink.AColumn, c.Name, "column %s: %s of %s is by bytes, and in mode rest the database compares by the column's collation. %s, or use a column of a number or a time", c.Name, c.Rule, c.Type, rpc)
+			say(sink.AColumn, c.Name, "column %s: %s of %s is by bytes, and in mode rest the database compares by the column's collation. %s, or use a column of a number or a time", c.Name, c.Rule, c.Type, guard)
 		}
 	}
 	return out

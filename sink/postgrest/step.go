@@ -42,8 +42,9 @@ func (s *rest) step(ctx context.Context, b *sink.Batch, states []*tableState) (*
 			return nil, located(err, g.Table)
 		}
 		res.Absent = append(res.Absent, steps[i].absent...)
-		res.Written += len(steps[i].written)
-		res.Unchanged += len(g.Rows) - len(steps[i].written) - len(steps[i].absent)
+		written := len(steps[i].written) + steps[i].joined
+		res.Written += written
+		res.Unchanged += len(g.Rows) - written - len(steps[i].absent)
 	}
 	return res, nil
 }
@@ -59,6 +60,7 @@ type stepper struct {
 	there   []*merge.Row // that are there, and must not be inserted
 	absent  []sink.RowRef
 	written map[*merge.Row]bool
+	joined  int // rows that the guard trigger has changed
 }
 
 // sort tells which rows may be inserted. Rows are not removed, so one that is
@@ -107,6 +109,9 @@ func (w *stepper) required() []compile.Required {
 }
 
 func (w *stepper) write(ctx context.Context) error {
+	if w.guarded(w.table) {
+		return w.upsertAll(ctx)
+	}
 	left, err := w.insertAll(ctx)
 	if err != nil {
 		return err

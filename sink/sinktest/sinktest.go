@@ -24,6 +24,8 @@ type Engine struct {
 	// Open returns a sink on an empty database made for this test, in which no
 	// table is there yet, and removes both when the test ends.
 	Open func(t testing.TB, tables []*sink.Table) sink.Sink
+	// Guard is what keeps the rows of the tables right.
+	Guard sink.Guard
 	// Rounds multiplies the number of random rounds; 0 is 1.
 	Rounds int
 	// NotBeside says that the sink refuses tables whose versions live beside.
@@ -87,6 +89,9 @@ func Run(t *testing.T, e Engine) {
 // open returns a sink with its tables made.
 func (e Engine) open(t testing.TB, tables ...*sink.Table) sink.Sink {
 	t.Helper()
+	for _, x := range tables {
+		x.Guard = e.Guard
+	}
 	s := e.Open(t, tables)
 	bring(t, s, tables...)
 	return s
@@ -112,7 +117,7 @@ func (e Engine) variants() []*sink.Table {
 		shapes = append(shapes, mergetest.Shape{Beside: true}, mergetest.Shape{Beside: true, Occupied: true})
 	}
 	for _, shape := range shapes {
-		x := &sink.Table{Table: e.kept(mergetest.EveryRule(shape)), Name: shape.Name()}
+		x := &sink.Table{Table: e.kept(mergetest.EveryRule(shape)), Name: shape.Name(), Guard: e.Guard}
 		if shape.Beside {
 			x.Versions = sink.Beside
 		}

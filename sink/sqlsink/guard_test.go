@@ -21,9 +21,9 @@ import (
 // writer: the guard trigger alone makes the rows right.
 func TestGuardTrigger(t *testing.T) {
 	sinktest.Run(t, sinktest.Engine{
-		NotBeside: true,
-		Keeps:     func(c merge.Column) bool { return c.Rule != merge.Sum && c.Rule != merge.Count },
-		Holds:     func(t *sink.Table) bool { return len(compile.GuardRefuses(compile.Postgres, t)) == 0 },
+		NotBeside: true, Guard: sink.ByTrigger,
+		Keeps: func(c merge.Column) bool { return c.Rule != merge.Sum && c.Rule != merge.Count },
+		Holds: func(t *sink.Table) bool { return len(compile.GuardRefuses(compile.Postgres, t)) == 0 },
 		Open: func(t testing.TB, _ []*sink.Table) sink.Sink {
 			return plainWriter(t, testdb.Schema(t), nil)
 		},

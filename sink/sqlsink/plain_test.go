@@ -43,17 +43,6 @@ func (p *plainSink) Known(ctx context.Context, t *sink.Table, keys []merge.Key) 
 	return p.Sink.(sink.Knower).Known(ctx, t, keys)
 }
 
-// Plan is sink.Sink's, for tables with a guard trigger.
-func (p *plainSink) Plan(ctx context.Context, tables []*sink.Table) ([]string, error) {
-	var guarded []*sink.Table
-	for _, t := range tables {
-		g := *t
-		g.Guard = sink.ByTrigger
-		guarded = append(guarded, &g)
-	}
-	return p.Sink.Plan(ctx, guarded)
-}
-
 // Apply is sink.Sink's: in one transaction, whatever is there is overwritten.
 func (p *plainSink) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error) {
 	res := &sink.Result{}

@@ -22,6 +22,7 @@ type tableInfo struct {
 
 type columnInfo struct {
 	Name, Type, Default, Nominal string
+	Comment                      string
 	NotNull                      bool
 	MaxLength                    int
 	Labels                       []string
@@ -73,7 +74,7 @@ const tablesQuery = `select n.nspname, c.relname, a.attname,
     format_type(a.atttypid, null), a.attnotnull or t.typtype = 'd' and t.typnotnull,
     case when t.typname in ('varchar', 'bpchar') and a.atttypmod > 4 then a.atttypmod - 4 else 0 end,
     array(select e.enumlabel::text from pg_enum e where e.enumtypid = t.oid order by e.enumsortorder),
-    exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary and a.attnum = any (i.indkey))
+    exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary and a.attnum = any (i.indkey)), coalesce(col_description(c.oid, a.attnum), '')
 from pg_class c
 join pg_namespace n on n.oid = c.relnamespace
 join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
@@ -100,7 +101,7 @@ func (s *Server) reload(ctx context.Context) error {
 	var schema, table string
 	var col columnInfo
 	var key bool
-	_, err = pgx.ForEachRow(rows, []any{&schema, &table, &col.Name, &col.Type, &col.Default, &col.Nominal, &col.NotNull, &col.MaxLength, &col.Labels, &key}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&schema, &table, &col.Name, &col.Type, &col.Default, &col.Nominal, &col.NotNull, &col.MaxLength, &col.Labels, &key, &col.Comment}, func() error {
 		t := c.tables[schema+"\x00"+table]
 		if t == nil {
 			t = &tableInfo{Schema: schema, Name: table}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -34,10 +35,15 @@ func (s *Server) describe(r *request) (*result, *apiError) {
 			if d, ok := defaultOf(&c); ok {
 				p["default"] = d
 			}
-			for _, k := range t.Key {
-				if k == c.Name {
-					p["description"] = "Note:\nThis is a Primary Key.<pk/>"
-				}
+			var notes []string
+			if c.Comment != "" {
+				notes = append(notes, c.Comment)
+			}
+			if slices.Contains(t.Key, c.Name) {
+				notes = append(notes, "Note:\nThis is a Primary Key.<pk/>")
+			}
+			if notes != nil {
+				p["description"] = strings.Join(notes, "\n\n")
 			}
 			if c.NotNull {
 				required = append(required, c.Name)
