@@ -26,6 +26,7 @@ type catalogTable struct {
 type catalogAnswer struct {
 	Schema, Kind string
 	FillsRows    bool
+	Triggers     []sink.Trigger
 	Columns      []struct {
 		sink.LiveColumn
 		Internal string
@@ -39,7 +40,7 @@ func catalogQuery(name string) string {
 	byOID := func(query string) string {
 		return strings.ReplaceAll(strings.TrimRight(query, "; \n"), "$1", "(select oid from it)")
 	}
-	return strings.NewReplacer("{table}", compile.Literal(compile.PostgresName(name)), "{columns}", byOID(compile.PostgresColumns), "{references}", byOID(compile.PostgresReferences)).Replace(catalog)
+	return strings.NewReplacer("{table}", compile.Literal(compile.PostgresName(name)), "{columns}", byOID(compile.PostgresColumns), "{triggers}", byOID(compile.PostgresTriggers), "{references}", byOID(compile.PostgresReferences)).Replace(catalog)
 }
 
 // call asks an admin API. known is false where there is none, or none for these
@@ -116,7 +117,7 @@ func (h *hasura) lookIn(ctx context.Context, name string) (*catalogTable, bool, 
 		return nil, known, operator("the catalog of table %s is not as expected: %v", name, err)
 	}
 	t.Schema = in.Schema
-	t.Live = sink.Live{Exists: true, ReadOnly: compile.PostgresReadOnly[in.Kind], FillsRows: in.FillsRows,
+	t.Live = sink.Live{Exists: true, ReadOnly: compile.PostgresReadOnly[in.Kind], FillsRows: in.FillsRows, Triggers: in.Triggers,
 		Uniques: in.Uniques, References: in.References, ReferencedBy: in.ReferencedBy}
 	for _, c := range in.Columns {
 		c.Bits = compile.PostgresBits[c.Internal]

@@ -11,6 +11,8 @@ select json_build_object(
     'Kind', it.relkind,
     'FillsRows', exists (select from pg_catalog.pg_trigger g
         where g.tgrelid = it.oid and not g.tgisinternal and g.tgenabled <> 'D' and g.tgtype & 7 = 7),
+    'Triggers', (select coalesce(json_agg(json_build_object('Name', name, 'Body', body, 'Enabled', enabled, 'Before', before)), '[]')
+        from ({triggers}) as g (name, body, enabled, before)),
     'Columns', (select json_agg(json_build_object('Name', name, 'Type', type, 'Base', base, 'Internal', internal, 'Length', length,
             'Precision', digits, 'Scale', scale, 'Labels', labels, 'NotNull', refuses, 'Default', dflt, 'Generated', generated, 'Collation', collation_name))
         from ({columns}) as c (name, type, base, internal, length, digits, scale, labels, refuses, dflt, generated, collation_name)),

@@ -10,6 +10,7 @@ import (
 	"github.com/hookfold/hookfold/sink"
 	"github.com/hookfold/hookfold/sink/hasura"
 	"github.com/hookfold/hookfold/sink/hasura/hasuratest"
+	"github.com/hookfold/hookfold/sink/sinktest"
 )
 
 // No test leaves a goroutine behind.
@@ -17,10 +18,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The suite against the double, as it is run against a real Hasura; and it leaves
 // nothing behind.
-func TestHasura(t *testing.T) {
+func TestHasura(t *testing.T) { double(t, sinktest.Engine{}) }
+
+// With the guard trigger one field takes all rows as they are.
+func TestHasuraGuarded(t *testing.T) { double(t, guarded) }
+
+func double(t *testing.T, e sinktest.Engine) {
 	url := testdb.Postgres(t)
 	server := hasuratest.New(t, url, hasuratest.Options{AdminSecret: "s3cret", Untracked: true})
-	live(t, server.URL, hasura.Options{AdminSecret: "s3cret"})
+	live(t, server.URL, hasura.Options{AdminSecret: "s3cret"}, e)
 	r := &rig{database: url}
 	if got := r.one(t, "select count(*) from pg_namespace where nspname like 'hookfold%'"); got != "0" {
 		t.Errorf("%s schemas are left", got)

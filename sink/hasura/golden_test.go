@@ -28,6 +28,8 @@ func TestGoldenRequests(t *testing.T) {
 	status := tableOf(t, "message_status", "message_id text", "status text ladder sent,delivered,read", "sent_at timestamp min", "error int scope error")
 	every := tableOf(t, "every_rule", "tenant text, no int", "amount numeric(10,2)", "doc json", "origin text first", "top numeric max", "name text max", "tags text[] union", "changed_at timestamp touch")
 	slot := booking(t)
+	left := *every
+	left.Guard = sink.ByTrigger
 	const id = "00000000-0000-4000-8000-000000000001"
 	stub := &merge.Change{Table: user.Table, Key: id, Version: "1"}
 	late := say(t, payment, "p2", 2, set{"user_id": nil, "amount": "5", "paid_at": "2026-01-02T03:04:05Z"})
@@ -45,6 +47,8 @@ func TestGoldenRequests(t *testing.T) {
 		"ladder_and_min": {[]*sink.Table{status}, nil, batch(status, say(t, status, "w1", 1, set{"status": "delivered", "error": "7"}), say(t, status, "w2", 1, set{"status": "sent", "sent_at": "2026-01-02T03:04:05Z"}))},
 		"every_rule": {[]*sink.Table{every}, batch(every, say(t, every, "a|1", 1, set{"tags": `["x"]`, "name": "n"})),
 			batch(every, say(t, every, "a|1", 2, set{"amount": "1.50", "doc": `{"a":[1]}`, "origin": "ad", "top": "9", "name": "z", "tags": `["y,"]`}))},
+		"guarded": {[]*sink.Table{&left}, batch(&left, say(t, &left, "a|1", 1, set{"tags": `["x"]`, "name": "n"})),
+			batch(&left, say(t, &left, "a|1", 2, set{"amount": "1.50", "doc": `{"a":[1]}`, "origin": "ad", "top": "9", "name": "z", "tags": `["y,"]`}), say(t, &left, "b|1", 1, set{"top": "1"}))},
 		"if_missing": {[]*sink.Table{payment}, batch(payment, say(t, payment, "p2", 1, set{"user_id": nil, "amount": nil, "paid_at": nil})), batch(payment, late)},
 		"occupant":   {[]*sink.Table{slot}, nil, batch(slot, occupant(say(t, slot, "r1", 1, set{"status": "active", "invitee": "A", "channel": "web"}), "A", 1))},
 	} {

@@ -15,6 +15,9 @@
 // it, and writes only where the stored value is still what was read; rows that
 // another writer got to first are read again.
 //
+// A table with guard: trigger is joined by the database: one field then takes any
+// number of rows as they are.
+//
 // # What is kept, and what is not
 //
 // Rows are those of package merge whatever the order, duplication and

@@ -21,6 +21,8 @@ type gqlColumn struct {
 	notNull bool
 	// insert and update say that it may be written.
 	insert, update bool
+	// comment is the column's in the database.
+	comment string
 }
 
 // gqlTable is a table as the role sees it.
@@ -47,7 +49,7 @@ func (h *hasura) introspect(ctx context.Context, roots []string) ([]*gqlTable, e
 		if !graphQLName.MatchString(root) {
 			return nil, operator("table %s has no name in GraphQL. Give it one in Hasura (customise its root fields), and name it here", root)
 		}
-		ask(fmt.Sprint("o", i), root, "fields{name type{...T}}")
+		ask(fmt.Sprint("o", i), root, "fields{name description type{...T}}")
 		ask(fmt.Sprint("i", i), root+"_insert_input", "inputFields{name type{...T}}")
 		ask(fmt.Sprint("s", i), root+"_set_input", "inputFields{name type{...T}}")
 		ask(fmt.Sprint("c", i), root+"_constraint", "enumValues{name description}")
@@ -80,8 +82,8 @@ type gqlRef struct {
 }
 
 type gqlField struct {
-	Name string
-	Type gqlRef
+	Name, Description string
+	Type              gqlRef
 }
 
 type gqlType struct {
@@ -94,7 +96,7 @@ func tableOf(root string, object, insert, set, constraints, key gqlType) *gqlTab
 	add := func(f gqlField) *gqlColumn {
 		c := t.columns[f.Name]
 		if c == nil {
-			c = &gqlColumn{name: f.Name}
+			c = &gqlColumn{name: f.Name, comment: f.Description}
 			c.scalar, c.list, c.notNull = unwrap(&f.Type)
 			t.columns[f.Name] = c
 			t.order = append(t.order, f.Name)
@@ -242,7 +244,7 @@ func (g *gqlTable) live() *sink.Live {
 	for _, name := range g.order {
 		c := g.columns[name]
 		typ, bits := databaseType(c)
-		lc := sink.LiveColumn{Name: name, Type: typ, Base: typ, Bits: bits, NotNull: c.notNull, Generated: g.inserts && !c.insert}
+		lc := sink.LiveColumn{Name: name, Type: typ, Base: typ, Bits: bits, NotNull: c.notNull, Generated: g.inserts && !c.insert, Comment: c.comment}
 		if c.scalar == "citext" {
 			lc.Collation = "citext"
 		}

@@ -26,11 +26,16 @@ func TestLive(t *testing.T) {
 	if url == "" {
 		t.Skip("HOOKFOLD_TEST_HASURA is not set; the same suite runs against a double in TestHasura")
 	}
-	live(t, url, hasura.Options{AdminSecret: os.Getenv("HOOKFOLD_TEST_HASURA_SECRET")})
+	opts := hasura.Options{AdminSecret: os.Getenv("HOOKFOLD_TEST_HASURA_SECRET")}
+	live(t, url, opts, sinktest.Engine{})
+	t.Run("Guarded", func(t *testing.T) { live(t, url, opts, guarded) })
 }
 
-func live(t *testing.T, url string, opts hasura.Options) {
-	sinktest.Run(t, sinktest.Engine{NotBeside: true, LocalOnly: true, Refuses: noJSONNull, Open: func(t testing.TB, tables []*sink.Table) sink.Sink {
+// guarded has the rows joined by the guard trigger.
+var guarded = sinktest.Engine{Guard: sink.ByTrigger, NotOccupied: true}
+
+func live(t *testing.T, url string, opts hasura.Options, e sinktest.Engine) {
+	sinktest.Run(t, sinktest.Engine{NotBeside: true, LocalOnly: true, Refuses: noJSONNull, Guard: e.Guard, NotOccupied: e.NotOccupied, Open: func(t testing.TB, tables []*sink.Table) sink.Sink {
 		var b [8]byte
 		rand.Read(b[:])
 		in := &within{schema: "hookfold_test_" + hex.EncodeToString(b[:]), tables: map[*sink.Table]*sink.Table{}}

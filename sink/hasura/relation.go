@@ -100,6 +100,9 @@ func (h *hasura) state(ctx context.Context, t *sink.Table) (*tableState, error) 
 	if known && in.Exists {
 		st.live = &in.Live
 	}
+	if why := compile.Unguarded(compile.Postgres, t, st.live); why != "" && t.Guard == sink.ByTrigger && st.live.Exists {
+		return nil, operator("table %s: %s; until then events wait", t.Name, why)
+	}
 	st.own, err = h.bind(t, t.Name, shown[0], false)
 	if err == nil && t.Occupied {
 		st.records, err = h.bind(t, names[1], shown[1], true)

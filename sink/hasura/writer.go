@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
 )
 
 // writer joins rows into one relation.
@@ -56,6 +57,12 @@ func rowKey(r *merge.Row) merge.Key { return r.Key }
 // write joins rows that may be inserted, and guests, which are there. With
 // careful it looks first which of the rows are.
 func (w *writer) write(inserts, guests []*merge.Row, careful bool) error {
+	if w.r.table.Guard == sink.ByTrigger && !careful {
+		if err := w.leave(inserts); err != nil {
+			return err
+		}
+		inserts = nil
+	}
 	var parts []*part
 	there := map[partKey]bool{}
 	if careful && len(inserts) > 0 {

@@ -118,8 +118,11 @@ func TestGoldenRequests(t *testing.T) {
 		say(t, table, "a,b|1", 7, map[string]any{"name": "newer", "due": nil, "step": "read", "top": "3"}),
 		say(t, table, "a,b|2", 4, map[string]any{"note": `{}`, "origin": "earlier", "top": "99"}),
 	}
-	for _, mode := range []postgrest.Mode{postgrest.RPC, postgrest.REST} {
-		t.Run(string(mode), func(t *testing.T) {
+	for name, mode := range map[string]postgrest.Mode{"rpc": postgrest.RPC, "rest": postgrest.REST, "guarded": postgrest.REST} {
+		t.Run(name, func(t *testing.T) {
+			if table.Guard = sink.ByStatement; name == "guarded" {
+				table.Guard = sink.ByTrigger
+			}
 			p := postgresttest.New(t, postgresttest.Options{})
 			s := open(t, p, []*sink.Table{table}, postgrest.Options{Mode: mode, Parallel: 1})
 			bring(t, s, table)
@@ -129,7 +132,7 @@ func TestGoldenRequests(t *testing.T) {
 			write(t, s, table, changes...)
 			write(t, s, table, changes...)
 			write(t, s, table, later...)
-			golden(t, "requests_"+string(mode)+".txt", requests(p))
+			golden(t, "requests_"+name+".txt", requests(p))
 			mustShow(t, s, table, "a,b|1", "name=newer due=NULL note=NULL origin=NULL top=3 step=read")
 			mustShow(t, s, table, "a,b|2", `name=NULL due=NULL note={"a":[1]} origin=earlier top=99 step=NULL`)
 		})

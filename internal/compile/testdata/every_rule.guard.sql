@@ -15,6 +15,7 @@
 --   drop trigger if exists zz_hookfold_guard on every_rule;
 --   drop trigger if exists zz_hookfold_guard_done on every_rule;
 --   drop function if exists hookfold_guard_every_rule();
+--   comment on column every_rule.row_version is null;
 --   commit;
 
 begin;
@@ -171,6 +172,7 @@ drop trigger if exists zz_hookfold_guard on every_rule;
 drop trigger if exists zz_hookfold_guard_done on every_rule;
 create trigger zz_hookfold_guard before insert or update on every_rule for each row execute function hookfold_guard_every_rule();
 create trigger zz_hookfold_guard_done after insert on every_rule for each statement execute function hookfold_guard_every_rule();
+comment on column every_rule.row_version is 'Joined by Hookfold''s guard trigger 7d9979b9436c';
 commit;
 
 ==== sqlite

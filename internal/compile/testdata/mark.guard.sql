@@ -15,6 +15,7 @@
 --   drop trigger if exists zz_hookfold_guard on customer;
 --   drop trigger if exists zz_hookfold_guard_done on customer;
 --   drop function if exists hookfold_guard_customer();
+--   comment on column customer.row_version is null;
 --   commit;
 
 begin;
@@ -147,6 +148,7 @@ drop trigger if exists zz_hookfold_guard on customer;
 drop trigger if exists zz_hookfold_guard_done on customer;
 create trigger zz_hookfold_guard before insert or update on customer for each row execute function hookfold_guard_customer();
 create trigger zz_hookfold_guard_done after insert on customer for each statement execute function hookfold_guard_customer();
+comment on column customer.row_version is 'Joined by Hookfold''s guard trigger 8fc28cfcdf36';
 commit;
 
 ==== sqlite

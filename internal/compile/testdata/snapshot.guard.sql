@@ -15,6 +15,7 @@
 --   drop trigger if exists zz_hookfold_guard on payment;
 --   drop trigger if exists zz_hookfold_guard_done on payment;
 --   drop function if exists hookfold_guard_payment();
+--   comment on column payment.row_version is null;
 --   commit;
 
 begin;
@@ -82,6 +83,7 @@ drop trigger if exists zz_hookfold_guard on payment;
 drop trigger if exists zz_hookfold_guard_done on payment;
 create trigger zz_hookfold_guard before insert or update on payment for each row execute function hookfold_guard_payment();
 create trigger zz_hookfold_guard_done after insert on payment for each statement execute function hookfold_guard_payment();
+comment on column payment.row_version is 'Joined by Hookfold''s guard trigger cd3eae2b06fe';
 commit;
 
 ==== sqlite

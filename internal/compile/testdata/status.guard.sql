@@ -15,6 +15,7 @@
 --   drop trigger if exists zz_hookfold_guard on message_status;
 --   drop trigger if exists zz_hookfold_guard_done on message_status;
 --   drop function if exists hookfold_guard_message_status();
+--   comment on column message_status.error_version is null;
 --   commit;
 
 begin;
@@ -96,6 +97,7 @@ drop trigger if exists zz_hookfold_guard on message_status;
 drop trigger if exists zz_hookfold_guard_done on message_status;
 create trigger zz_hookfold_guard before insert or update on message_status for each row execute function hookfold_guard_message_status();
 create trigger zz_hookfold_guard_done after insert on message_status for each statement execute function hookfold_guard_message_status();
+comment on column message_status.error_version is 'Joined by Hookfold''s guard trigger 5c930d6fc9dd';
 commit;
 
 ==== sqlite

@@ -25,6 +25,7 @@ type column struct {
 	array         bool
 	notNull       bool
 	generated     bool
+	comment       string
 }
 
 type constraint struct {
@@ -46,7 +47,7 @@ func (t *table) sql() string { return ident(t.schema) + "." + ident(t.name) }
 
 const columnsQuery = `select n.nspname::text, c.relname::text, a.attname::text,
     pg_catalog.format_type(b.oid, null), b.typname::text, b.typcategory = 'A', a.attnotnull,
-    a.attgenerated <> '' or a.attidentity = 'a'
+    a.attgenerated <> '' or a.attidentity = 'a', coalesce(pg_catalog.col_description(c.oid, a.attnum), '')
 from pg_catalog.pg_class c
 join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
@@ -81,7 +82,7 @@ func load(ctx context.Context, db *pgx.Conn, others []string) (map[string]*table
 	}
 	var schema, name string
 	c := column{}
-	_, err = pgx.ForEachRow(rows, []any{&schema, &name, &c.name, &c.typ, &c.internal, &c.array, &c.notNull, &c.generated}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&schema, &name, &c.name, &c.typ, &c.internal, &c.array, &c.notNull, &c.generated, &c.comment}, func() error {
 		t := tables[schema+"."+name]
 		if t == nil {
 			t = &table{schema: schema, name: name, gql: schema + "_" + name}

@@ -158,6 +158,9 @@ func (v *view) describe(b, query, mutation *strings.Builder, a *access) {
 	list := func(kind, name, extra string, columns []*column, typ func(*column) string) {
 		fmt.Fprintf(b, "%s %s {\n%s", kind, name, extra)
 		for _, c := range columns {
+			if c.comment != "" {
+				fmt.Fprintf(b, "  %q\n", c.comment)
+			}
 			fmt.Fprintf(b, "  %s%s\n", c.name, typ(c))
 		}
 		b.WriteString("}\n")
