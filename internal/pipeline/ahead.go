@@ -66,6 +66,17 @@ func (a *ahead) recall(dead []journal.Entry) {
 
 // firstReceipts sets the first receipt of the events that need it.
 func (r *Runner) firstReceipts(ctx context.Context, events []eventOf) error {
+	return r.persist(ctx, "look up first receipts", func(ctx context.Context) error {
+		return setFirstReceipts(ctx, r.o.Journal, events)
+	})
+}
+
+// receiver is what is asked for first receipts.
+type receiver interface {
+	FirstReceipts(ctx context.Context, ids []journal.Receipt) ([]journal.Receipt, error)
+}
+
+func setFirstReceipts(ctx context.Context, j receiver, events []eventOf) error {
 	var ids []journal.Receipt
 	var of []*event.Event
 	for _, x := range events {
@@ -75,20 +86,21 @@ func (r *Runner) firstReceipts(ctx context.Context, events []eventOf) error {
 			of = append(of, e)
 		}
 	}
-	if len(ids) == 0 {
-		return nil
+	first, err := firstReceipts(ctx, j, ids)
+	for i, f := range first {
+		of[i].FirstReceived = f.Received
 	}
-	return r.persist(ctx, "look up first receipts", func(ctx context.Context) error {
-		first, err := r.o.Journal.FirstReceipts(ctx, ids)
-		if err != nil {
-			return err
-		}
-		if len(first) != len(ids) {
-			return fmt.Errorf("the journal gave %d first receipts for %d identities", len(first), len(ids))
-		}
-		for i, f := range first {
-			of[i].FirstReceived = f.Received
-		}
-		return nil
-	})
+	return err
+}
+
+// firstReceipts asks for first receipts, if there are any to ask for.
+func firstReceipts(ctx context.Context, j receiver, ids []journal.Receipt) ([]journal.Receipt, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	first, err := j.FirstReceipts(ctx, ids)
+	if err == nil && len(first) != len(ids) {
+		return nil, fmt.Errorf("the journal gave %d first receipts for %d identities", len(first), len(ids))
+	}
+	return first, err
 }

@@ -17,53 +17,60 @@ type meaning struct {
 }
 
 // mapAll maps events, as many as a batch may hold of what they mean: the result
-// is of the first ones. What one says whose identity has said something else
-// before is a fault, and none of it lands: nothing would tell which of the two
-// counts.
+// is of the first ones.
 func (r *Runner) mapAll(ctx context.Context, events []eventOf) ([]meaning, error) {
 	all := make([]meaning, 0, len(events))
-	var compared []*event.Event
-	var places []int
-	var ids []journal.Receipt
 	made := 0
-	for i, x := range events {
+	for _, x := range events {
 		if made >= r.o.Made {
 			break
 		}
-		all = append(all, meaning{})
-		m := &all[i]
-		m.out, m.fault = r.outcome(x.event)
+		m := meaningOf(r.o.Map, x.event)
+		all = append(all, m)
 		made += sizeOf(m.out.Changes)
-		s := r.o.Sources[x.event.Delivery.Source]
+	}
+	return all, r.persist(ctx, "look up identities", func(ctx context.Context) error {
+		return refuseConflicts(ctx, r.o.Journal, r.o.Sources, events[:len(all)], all)
+	})
+}
+
+// meaningOf maps an event. A panic makes this event dead and no other.
+func meaningOf(mapEvent func(*event.Event) mapping.Outcome, e *event.Event) (m meaning) {
+	defer func() {
+		if p := recover(); p != nil {
+			m = meaning{fault: fmt.Sprintf("mapping it panicked: %v. This is a fault of Hookfold: please report it with the event", p)}
+		}
+	}()
+	return meaning{out: mapEvent(e)}
+}
+
+// refuseConflicts finds the events whose identity has said something else
+// before. That is a fault, and nothing that such an event means lands: nothing
+// would tell which of the two counts.
+func refuseConflicts(ctx context.Context, j receiver, sources map[string]Source, events []eventOf, all []meaning) error {
+	var places []int
+	var ids []journal.Receipt
+	for i := range all {
+		e, m := events[i].event, &all[i]
+		s := sources[e.Delivery.Source]
 		if m.fault != "" || s.Content == nil {
 			continue
 		}
-		content := s.Content(x.event, m.out.Changes)
-		if content == nil {
-			continue
+		if content := s.Content(e, m.out.Changes); content != nil {
+			places, ids = append(places, i), append(ids, receipts(e, content)...)
 		}
-		compared, places = append(compared, x.event), append(places, i)
-		ids = append(ids, receipts(x.event, content)...)
 	}
-	if len(ids) == 0 {
-		return all, nil
+	first, err := firstReceipts(ctx, j, ids)
+	if err != nil || len(first) == 0 {
+		return err
 	}
-	return all, r.persist(ctx, "look up identities", func(ctx context.Context) error {
-		first, err := r.o.Journal.FirstReceipts(ctx, ids)
-		if err != nil {
-			return err
+	for i, at := range places {
+		of, same := first[2*i].Ref, first[2*i+1].Ref
+		if e := events[at].event; of.Compare(same) < 0 {
+			all[at] = meaning{fault: sources[e.Delivery.Source].Conflict(e, of)}
 		}
-		if len(first) != len(ids) {
-			return fmt.Errorf("the journal gave %d first receipts for %d identities", len(first), len(ids))
-		}
-		for i, e := range compared {
-			of, same := first[2*i].Ref, first[2*i+1].Ref
-			if of.Compare(same) < 0 {
-				all[places[i]] = meaning{fault: r.o.Sources[e.Delivery.Source].Conflict(e, of)}
-			}
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // receipts are two identities, made so that no source has them: the event's, and

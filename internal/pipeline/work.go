@@ -272,13 +272,3 @@ func (r *Runner) addEvent(ctx context.Context, w *work, x *eventOf, m *meaning) 
 	w.items = append(w.items, it)
 	return nil
 }
-
-// outcome maps an event. A panic makes this event dead and no other.
-func (r *Runner) outcome(e *event.Event) (out mapping.Outcome, fault string) {
-	defer func() {
-		if p := recover(); p != nil {
-			out, fault = mapping.Outcome{}, fmt.Sprintf("mapping it panicked: %v. This is a fault of Hookfold: please report it with the event", p)
-		}
-	}()
-	return r.o.Map(e), ""
-}
