@@ -15,13 +15,13 @@ func (a *app) commands() []*cobra.Command {
 	all = append(all, group("try", a.demo(), a.initial(), a.version())...)
 	all = append(all, group("config", a.check(), a.sql(), a.migrate())...)
 	all = append(all, group("run", a.serve(), a.replay(), a.send(), a.export())...)
-	all = append(all, group("look", a.dead(), a.waiting(), a.verify(), a.forget())...)
+	all = append(all, group("look", a.explain(), a.verify(), a.dead(), a.waiting(), a.forget())...)
 	return all
 }
 
 // groups are the headings of help.
 func groups() []*cobra.Group {
 	return []*cobra.Group{
-		{ID: "try", Title: "Begin:"}, {ID: "config", Title: "Make it right:"}, {ID: "run", Title: "Run:"}, {ID: "look", Title: "See what did not land:"},
+		{ID: "try", Title: "Begin:"}, {ID: "config", Title: "Make it right:"}, {ID: "run", Title: "Run:"}, {ID: "look", Title: "See what became of events:"},
 	}
 }

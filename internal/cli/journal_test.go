@@ -86,9 +86,9 @@ func TestNamesThatNobodyKnows(t *testing.T) {
 	f := unsettledFolder(t)
 	for _, c := range []struct{ args, want string }{
 		{"dead list --source nope", "knows a source nope. The config has: shop\n"},
-		{"dead list --table nope", "knows a table nope. The config has: thing\n"},
+		{"dead list --table nope", "knows a table nope. The config has: thing, seat\n"},
 		{"waiting list --target nope", "knows a target nope. The config has: db\n"},
-		{"dead retry --table nope", "knows a table nope. The config has: thing\n"},
+		{"dead retry --table nope", "knows a table nope. The config has: thing, seat\n"},
 		{"waiting drop --source nope", "knows a source nope. The config has: shop\n"},
 		{"export --source nope", "knows a source nope. The config has: shop\n"},
 		{"dead list --limit 0", "--limit is 0; it is at least 1"},

@@ -17,7 +17,7 @@ var levels = [][]string{
 	{"journal/*", "internal/compile", "internal/mapping", "internal/testdb", "internal/tdstest", "journal/journaltest", "sink/sinktest", "internal/witness"},
 	{"internal/check", "sink/*", "sink/*/*test", "internal/ingest", "internal/pipeline"},
 	{"internal/metrics", "internal/prove", "internal/refold", "internal/testtarget"},
-	{"internal/daemon", "internal/verify"},
+	{"internal/daemon", "internal/explain", "internal/verify"},
 	{"internal/demo"},
 	{"internal/cli"},
 	{"cmd/hookfold", "e2e", "e2e/cases", "internal/lint"},
