@@ -94,7 +94,10 @@ func keyOf(t *mapping.Table, args []string) (merge.Key, error) {
 			return "", fmt.Errorf("%s is given twice", t.Key[i].Name)
 		}
 		v, err := merge.ParseValue(t.Key[i].Type, text)
-		if err != nil {
+		switch {
+		case err != nil && ok && text == arg:
+			return "", fmt.Errorf("%s is no part of the key of %s: write %s", arg, t.Config.Text, strings.Join(form, " "))
+		case err != nil:
 			return "", fmt.Errorf("%s: %w", t.Key[i].Name, err)
 		}
 		parts[i], given[i] = v.Text(), true
