@@ -91,6 +91,13 @@ tables:
     events:
       - {from: shop, type: thing.made, key: {id: event.thing}, version: [position], set: {name: event.name, first: 1}}
       - {from: shop, type: thing.found, if_missing: wait, key: {id: event.thing}, version: [position], set: {name: event.name, first: 2}}
+  seat:
+    key: {id: text}
+    on_delete: {set: {gone: true}}
+    columns: {holder: text}
+    events:
+      - {from: shop, type: seat, key: {id: event.seat}, chain: {previous: 'event.?previous'}, version: [0 - position], set: {holder: event.holder}}
+      - {from: shop, type: seat.gone, key: {id: event.seat}, version: [0 - position], delete: true}
 tests:
   - name: passes
     send: [{source: shop, body: {type: thing.made, thing: 1, name: a}}, {source: shop, body: {type: other}}]
@@ -105,6 +112,9 @@ const contractLines = `{"source":"shop","body":{"id":"1","type":"thing.made","th
 {"source":"shop","body":{"id":"3","type":"thing.found","thing":3,"name":"c"}}
 {"source":"shop","body":{"id":"4","type":"thing.lost"}}
 {"source":"shop","body":{"id":"5","type":"thing.made","thing":null,"name":"e"}}
+{"source":"shop","body":{"id":"6","type":"seat","seat":"B","previous":"A","holder":"bob"}}
+{"source":"shop","body":{"id":"7","type":"seat","seat":"B","previous":"A","holder":"al"}}
+{"source":"shop","body":{"id":"8","type":"seat.gone","seat":"B"}}
 `
 
 func TestJSONContract(t *testing.T) {
@@ -139,6 +149,8 @@ func TestJSONContract(t *testing.T) {
 	check("migrate", NotSo, "migrate", "-c", config)
 	check("migrate", Fine, "migrate", "-c", config, "--apply")
 	check("replay", NotSo, "replay", "-c", config, lines)
+	check("explain", Fine, "explain", "-c", config, "seat", "B")
+	check("explain", Fine, "explain", "-c", config, "thing", "3")
 	edit(t, filepath.Join(dir, "rows.db"), "update thing set name = 'by hand'", "insert into thing (id, name) values (9, 'mine')")
 	check("verify", NotSo, "verify", "-c", config)
 	check("verify", Fine, "verify", "-c", config, "--repair")

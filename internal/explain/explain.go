@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/internal/compile"
 	"github.com/hookfold/hookfold/internal/mapping"
 	"github.com/hookfold/hookfold/internal/pipeline"
 	"github.com/hookfold/hookfold/journal"
@@ -232,7 +233,20 @@ func (s *Story) look(ctx context.Context, from Reader) error {
 		c.From = s.from(c)
 		s.Columns = append(s.Columns, c)
 	}
+	if t.OnDelete == merge.DeleteMark {
+		c := Column{Name: compile.DeletedAtColumn, Rule: merge.Flag, Set: s.Folded != nil, Folded: deletedAt(s.Folded), Live: deletedAt(s.Live)}
+		c.Differs = s.Looked && s.Folded != nil && s.Live != nil && c.Folded != c.Live
+		s.Columns = append(s.Columns, c)
+	}
 	return nil
+}
+
+// deletedAt is what a row that is kept when it is deleted shows.
+func deletedAt(r *merge.Row) merge.Value {
+	if r == nil || !r.Gone() {
+		return merge.NullValue
+	}
+	return r.DeletedAt
 }
 
 // differs tells whether a live value is not what the events make. A column that
