@@ -160,10 +160,10 @@ type storyJSON struct {
 	Earlier int `json:"earlier"`
 	// Makes and Lives tell whether the events make a row, and whether one lives in
 	// the database; Lives is null if that was not asked.
-	Makes bool         `json:"events_make_a_row"`
-	Lives *bool        `json:"row_lives"`
+	Makes bool           `json:"events_make_a_row"`
+	Lives *bool          `json:"row_lives"`
 	Row   []comparedJSON `json:"row"`
-	Drift bool         `json:"drift"`
+	Drift bool           `json:"drift"`
 	// JournalFrom is when the oldest delivery in the journal was received.
 	JournalFrom *time.Time `json:"journal_from"`
 }
