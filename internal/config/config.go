@@ -27,10 +27,11 @@ type Config struct {
 	// Listen is the address for webhooks, Admin the one for health and metrics.
 	Listen, Admin string
 	Journal       Journal
-	// Sources, Targets and Tables are in the order of the file.
+	// Sources, Targets, Tables and Lanes are in the order of the file.
 	Sources []*Source
 	Targets []*Target
 	Tables  []*Table
+	Lanes   []*Lane
 	Tests   []*Test
 }
 

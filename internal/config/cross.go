@@ -28,6 +28,9 @@ func (l *loader) cross(c *Config) {
 		l.crossCounters(c, t)
 		l.crossDeletes(c, t)
 	}
+	for _, x := range c.Lanes {
+		l.crossLane(c, x)
+	}
 	l.crossCycles(c)
 	l.crossCalled(c)
 	l.crossTests(c)

@@ -8,7 +8,8 @@ func mappingKeys() section[Mapping] {
 		keys: []key[Mapping]{
 			{name: "from", form: "a source", needed: "from: shop", doc: "Whose events.",
 				read: func(v value, m *Mapping) { m.From, _ = v.name("the name of a source") }},
-			{name: "type", form: "a text, or a list of them", def: "every type", doc: "The events' types; `*` stands for any run of characters, as in `invoice.*`.", read: readTypes},
+			{name: "type", form: "a text, or a list of them", def: "every type", doc: "The events' types; `*` stands for any run of characters, as in `invoice.*`.",
+				read: func(v value, m *Mapping) { readTypes(v, &m.Types) }},
 			{name: "when", form: "an expression", def: "always", doc: "Which of these events: one for which it is false says nothing. One that reads `item` or `index` is asked of each element.",
 				read: func(v value, m *Mapping) { v.exprTo(&m.When) }},
 			{name: "key", form: "columns and expressions", needed: "key: {id: event.id}", doc: "The row: an expression for each column of the table's key. An event whose key is null is dead.",
@@ -87,7 +88,7 @@ func readEvents(v value, t *Table) {
 	}
 }
 
-func readTypes(v value, m *Mapping) {
+func readTypes(v value, to *[]Name) {
 	items, ok := v.oneOrMore()
 	if ok && len(items) == 0 {
 		v.fail("is an empty list. Leave the key out for every type.")
@@ -100,7 +101,7 @@ func readTypes(v value, m *Mapping) {
 		case seen[n.Text]:
 			item.fail("`%s` is given twice. Keep one.", show(item.node.Value))
 		default:
-			m.Types = append(m.Types, n)
+			*to = append(*to, n)
 		}
 		seen[n.Text] = true
 	}

@@ -43,6 +43,7 @@ func reference() []page {
 		targetKeys().page(),
 		tableKeys().page(), onDeleteKeys().page(), keyColumnKeys().page(), columnKeys().page(), mergeKeys().page(), referenceKeys().page(),
 		mappingKeys().page(), occupantKeys().page(), chainKeys().page(),
+		laneKeys().page(), laneSQLKeys().page(),
 		testKeys().page(), deliveryKeys().page(),
 	}
 }

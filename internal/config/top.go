@@ -58,7 +58,8 @@ func configKeys() section[Config] {
 			{name: "tests", form: "a list of tests", def: "none", doc: "What `hookfold check --test` runs, in every order and with each event twice.",
 				read: readTests},
 			{name: "fetches", later: later("")},
-			{name: "lanes", later: later("")},
+			{name: "lanes", form: "names and lanes", def: "none", doc: "Events for a service or a statement of your own, in order.",
+				read: func(v value, c *Config) { readNamed(v, "lane", "lanes by name", &c.Lanes, readLane) }},
 		},
 	}
 }
