@@ -81,6 +81,9 @@ func Run(p *mapping.Plan) *Report {
 		c.deletes(table)
 		c.verdicts(table, c.problems.List[before:])
 	}
+	for _, l := range p.Lanes {
+		c.lane(l)
+	}
 	c.problems.Sort()
 	return &Report{Problems: c.problems, Verdicts: c.list}
 }
@@ -97,6 +100,20 @@ func (c *checker) add(s config.Severity, pos config.Pos, path, format string, ar
 	if !slices.Contains(c.problems.List, p) {
 		c.problems.List = append(c.problems.List, p)
 	}
+}
+
+// lane checks a lane as a mapping is checked.
+func (c *checker) lane(l *mapping.Lane) {
+	m := l.Mapping
+	c.types(m)
+	c.samples(m)
+	if m.Broken() {
+		return
+	}
+	if m.Versioned() {
+		c.versioned(m)
+	}
+	c.stable(m)
 }
 
 // types refuses event types that the preset never sends.

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -197,5 +198,28 @@ func TestVerdicts(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got\n%s", d)
+	}
+}
+
+// The expressions of a lane are tried as those of a mapping are.
+func TestLanesAreChecked(t *testing.T) {
+	got := problems(t, `  z: {key: {id: text}, events: [{from: shop, key: {id: event.id}}]}
+lanes:
+  a: {from: whatsapp, type: status.sendt, key: event.id, post: "http://localhost/x", secret: none}
+  b: {from: whatsapp, type: status.sent, key: event.idd, post: "http://localhost/x", secret: none}
+  c: {from: whatsapp, type: status.sent, key: event.id, sql: {statement: "select :x", with: {x: event.nothing}}}
+  d: {from: whatsapp, type: status.sent, key: event.id, order: version, post: "http://localhost/x", secret: none}
+`, config.Warning)
+	for _, want := range []string{
+		"error lanes.a.type: whatsapp never sends status.sendt. Did you mean status.sent?",
+		"error lanes.b.key: field event.idd is in none of the",
+		"error lanes.c.sql.with.x: field event.nothing is in none of the",
+	} {
+		if !slices.ContainsFunc(got, func(p string) bool { return strings.HasPrefix(p, want) }) {
+			t.Errorf("no problem %s in\n%s", want, strings.Join(got, "\n"))
+		}
+	}
+	if slices.ContainsFunc(got, func(p string) bool { return strings.Contains(p, "lanes.d") }) {
+		t.Error(got)
 	}
 }

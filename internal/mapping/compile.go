@@ -44,6 +44,9 @@ func Compile(cfg *config.Config) (*Plan, *config.Problems) {
 			c.mapping(t, i, m)
 		}
 	}
+	for _, l := range cfg.Lanes {
+		c.lane(l)
+	}
 	c.kin()
 	c.learnKinds()
 	c.problems.Sort()

@@ -34,6 +34,7 @@ type Mapping struct {
 	when    *Expr
 	rest    *Expr
 	parents []*parentRef
+	beside  []*Expr // what is evaluated of an event beside the mapping
 	name    []byte
 	names   expr.Names // that its expressions may read
 	reads   expr.Names // beside what an event always has
@@ -113,6 +114,7 @@ func (m *Mapping) Clock() string {
 func (m *Mapping) Exprs() []*Expr {
 	all := append([]*Expr{m.when, m.OccupantID, m.Since, m.rest, m.Delete, m.Each, m.Previous, m.Next}, m.Key...)
 	all = append(all, m.Replaces...)
+	all = append(all, m.beside...)
 	for _, p := range m.Version {
 		all = append(all, p.Expr)
 	}

@@ -26,6 +26,8 @@ type Plan struct {
 	// Tables are in the order in which they are written: parents before
 	// children, then by name.
 	Tables []*Table
+	// Lanes are in the order of the config.
+	Lanes []*Lane
 
 	bySource map[string]*Source
 }
@@ -58,6 +60,16 @@ func (p *Plan) Table(name string) *Table {
 	for _, t := range p.Tables {
 		if t.Config.Text == name {
 			return t
+		}
+	}
+	return nil
+}
+
+// Lane returns a lane by name, or nil.
+func (p *Plan) Lane(name string) *Lane {
+	for _, l := range p.Lanes {
+		if l.Name == name {
+			return l
 		}
 	}
 	return nil
