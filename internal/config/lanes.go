@@ -32,6 +32,8 @@ type Lane struct {
 	// ever. Parks tells that the key goes on after that without it.
 	Timeout, Retry time.Duration
 	Parks          bool
+	// History is begin: oldest: a new lane is given what the journal has already.
+	History bool
 	// One of Post and SQL is not nil.
 	Post *Post
 	SQL  *LaneSQL
@@ -109,6 +111,11 @@ func laneKeys() section[Lane] {
 				read: func(v value, l *Lane) {
 					s, _ := v.one("hold", "park")
 					l.Parks = s == "park"
+				}},
+			{name: "begin", form: "`now`, `oldest`", def: "`now`", doc: "Where a lane begins that is new: with what is received from its first start on, or with the oldest delivery that the journal has. It is asked once.",
+				read: func(v value, l *Lane) {
+					s, _ := v.one("now", "oldest")
+					l.History = s == "oldest"
 				}},
 			{name: "post", form: "a URL", def: "none", doc: "Where each event is posted. The host is allowed by being named here, also a loopback or private one; redirects are not followed.",
 				read: readPost},
@@ -304,14 +311,13 @@ func (l *loader) crossLaneTarget(c *Config, s *LaneSQL) {
 		l.report(s.Pos, s.Path, "needs target:, one of %s.", list(namesOf(c.Targets)))
 	}
 	t := c.TargetNamed(s.Target.Text)
-	if t == nil || t.URL.Text == "" {
+	if t == nil || t.Kind == "" {
 		return
 	}
-	scheme, _, _ := strings.Cut(t.URL.Text, ":")
-	if !slices.Contains(laneSchemes, strings.ToLower(scheme)) {
-		l.report(s.Pos, s.Path, "target %s is %s:, and a statement of a lane runs on %s in this version of Hookfold. Post the events to a service of yours instead.", t.Text, strings.ToLower(scheme), list(laneSchemes))
+	if !slices.Contains(statementKinds, t.Kind) {
+		l.report(s.Pos, s.Path, "target %s is %s, and a statement of a lane runs on PostgreSQL and SQLite in this version of Hookfold. Post the events to a service of yours instead.", t.Text, t.Kind)
 	}
 }
 
-// laneSchemes are the databases in which a lane can run a statement.
-var laneSchemes = []string{"postgres", "postgresql", "sqlite"}
+// statementKinds are the databases in which a lane can run a statement.
+var statementKinds = []Kind{PostgreSQL, SQLite}

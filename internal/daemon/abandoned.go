@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hookfold/hookfold/internal/config"
+	"github.com/hookfold/hookfold/internal/mapping"
 	"github.com/hookfold/hookfold/journal/sqlite"
 )
 
@@ -20,14 +22,18 @@ func (d *Daemon) findAbandoned(ctx context.Context, j *sqlite.Journal, targets [
 	}
 	for _, name := range names {
 		switch {
-		case slices.Contains(targets, name), name == noTarget && targets == nil:
+		case slices.Contains(targets, name), slices.ContainsFunc(d.plan.Lanes, func(l *mapping.Lane) bool { return l.Consumer() == name }), name == noTarget && targets == nil:
 		case name == noTarget:
 			if err := j.RemoveConsumer(ctx, name); err != nil {
 				return err
 			}
 		default:
 			d.abandoned = append(d.abandoned, name)
-			d.o.Log.Warn("no table of the config has the target "+name+" any more, and the journal keeps all that is not done for it, whatever keep and max_size say. Bring the target back, or give it up: hookfold forget "+name, "target", name)
+			what, of := "no table of the config has the target "+name, "target"
+			if lane, ok := strings.CutPrefix(name, mapping.LanePrefix); ok {
+				what, of = "the config does not have the lane "+lane, "lane"
+			}
+			d.o.Log.Warn(what+" any more, and the journal keeps all that is not done for it, whatever keep and max_size say. Bring the "+of+" back, or give it up: hookfold forget "+name, of, name)
 		}
 	}
 	return nil
@@ -39,6 +45,11 @@ func Forget(ctx context.Context, cfg *config.Config, target string) error {
 	for _, t := range cfg.Tables {
 		if t.Target.Text == target {
 			return fmt.Errorf("forget target %s: the config has it, for table %s", target, t.Text)
+		}
+	}
+	for _, l := range cfg.Lanes {
+		if target == mapping.LanePrefix+l.Text {
+			return fmt.Errorf("forget %s: the config has the lane %s", target, l.Text)
 		}
 	}
 	j, err := OpenJournal(cfg, sqlite.Owner)

@@ -54,6 +54,8 @@ type Readiness struct {
 	Listening bool           `json:"listening"`
 	Journal   JournalHealth  `json:"journal"`
 	Targets   []TargetHealth `json:"targets"`
+	// Lanes are left out where the config has none.
+	Lanes []LaneHealth `json:"lanes,omitempty"`
 	// Abandoned are targets that no table of the config has any more, and for
 	// which the journal keeps what is not done.
 	Abandoned []string `json:"abandoned,omitempty"`
@@ -106,6 +108,7 @@ func (d *Daemon) readiness(ctx context.Context) Readiness {
 		t.Pending, t.Oldest = pending, at(oldest)
 		out.Targets = append(out.Targets, t)
 	}
+	out.Lanes = d.laneHealth(ctx)
 	return out
 }
 

@@ -16,6 +16,8 @@ import (
 	"github.com/hookfold/hookfold/internal/check"
 	"github.com/hookfold/hookfold/internal/config"
 	"github.com/hookfold/hookfold/internal/ingest"
+	"github.com/hookfold/hookfold/internal/lane/post"
+	"github.com/hookfold/hookfold/internal/lane/run"
 	"github.com/hookfold/hookfold/internal/mapping"
 	"github.com/hookfold/hookfold/internal/metrics"
 	"github.com/hookfold/hookfold/internal/pipeline"
@@ -48,6 +50,8 @@ type Daemon struct {
 	journal journal.Journal
 	sinks   map[string]sink.Sink
 	runners []*pipeline.Runner
+	lanes   []*run.Runner // in the order of the plan
+	posters []*post.Poster
 	metrics *metrics.Metrics
 	// abandoned are the consumers of targets that the config does not have.
 	abandoned []string
@@ -108,10 +112,14 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (*Daemon, error) {
 	if targets == nil {
 		d.runners = []*pipeline.Runner{d.runner(noTarget)}
 	}
+	if err := d.openLanes(); err != nil {
+		return nil, errors.Join(err, d.closeAll())
+	}
 	if err := d.findAbandoned(ctx, j, targets); err != nil {
 		return nil, errors.Join(err, d.closeAll())
 	}
 	d.measure()
+	d.measureLanes()
 	return d, nil
 }
 
@@ -147,6 +155,11 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 		}
 	}
 	for _, r := range d.runners {
+		if err := r.Start(ctx); err != nil {
+			return err
+		}
+	}
+	for _, r := range d.lanes {
 		if err := r.Start(ctx); err != nil {
 			return err
 		}
@@ -263,6 +276,9 @@ func (d *Daemon) stop(ctx context.Context) error {
 
 func (d *Daemon) closeAll() error {
 	var errs []error
+	for _, p := range d.posters {
+		p.Close()
+	}
 	for _, s := range d.sinks {
 		errs = append(errs, s.Close())
 	}
@@ -270,10 +286,13 @@ func (d *Daemon) closeAll() error {
 }
 
 func (d *Daemon) stopRunners(ctx context.Context) []error {
-	errs := make([]error, len(d.runners))
+	errs := make([]error, len(d.runners)+len(d.lanes))
 	var all sync.WaitGroup
 	for i, r := range d.runners {
 		all.Go(func() { errs[i] = r.Stop(ctx) })
+	}
+	for i, r := range d.lanes {
+		all.Go(func() { errs[len(d.runners)+i] = r.Stop(ctx) })
 	}
 	all.Wait()
 	return errs

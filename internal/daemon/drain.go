@@ -20,7 +20,7 @@ type Progress struct {
 
 // Summary tells what became of what was drained.
 type Summary struct {
-	// Targets holds the counts since Start by target.
+	// Targets holds the counts since Start by target, and by lane (lane:billing).
 	Targets map[string]pipeline.Stats
 	// Waiting and Dead are the entries there are in the journal, new and old.
 	Waiting, Dead int64
@@ -74,6 +74,16 @@ func (d *Daemon) progress(ctx context.Context) (Progress, error) {
 			p.Down[r.Target()] = h.Error
 		}
 	}
+	for _, r := range d.lanes {
+		n, _, err := r.Lag(ctx)
+		if err != nil {
+			return p, err
+		}
+		p.Pending += n
+		if h := r.Health(); !h.Up && h.Error != "" {
+			p.Down[r.Consumer()] = h.Error
+		}
+	}
 	return p, nil
 }
 
@@ -94,6 +104,9 @@ func (d *Daemon) summary(ctx context.Context) (Summary, error) {
 	s := Summary{Targets: map[string]pipeline.Stats{}}
 	for _, r := range d.runners {
 		s.Targets[r.Target()] = r.Stats()
+	}
+	for _, r := range d.lanes {
+		s.Targets[r.Consumer()] = r.Stats()
 	}
 	var stats journal.Stats
 	stats, err := d.journal.Stats(ctx)

@@ -23,10 +23,11 @@ func OpenJournal(cfg *config.Config, access sqlite.Access) (*sqlite.Journal, err
 	return sqlite.Open(strings.TrimPrefix(file, "//"), sqlite.Options{Access: access, MaxBytes: cfg.Journal.MaxSize})
 }
 
-// OpenSinks makes the sink of every target that has a table. No target needs to be up.
+// OpenSinks makes the sink of every target that has a table, or in which a lane
+// runs a statement. No target needs to be up.
 func OpenSinks(ctx context.Context, plan *mapping.Plan) (map[string]sink.Sink, error) {
 	sinks := map[string]sink.Sink{}
-	for _, name := range plan.Targets() {
+	for _, name := range plan.SinkTargets() {
 		t := plan.Config.TargetNamed(name)
 		s, err := engines[t.Kind].open(ctx, t, pipeline.Tables(plan, name))
 		if err != nil {

@@ -16,6 +16,8 @@ var levels = [][]string{
 	{"converge", "merge/mergetest", "journal", "sink", "internal/config", "internal/ndjson", "internal/calm"},
 	{"journal/*", "internal/compile", "internal/mapping", "internal/testdb", "internal/tdstest", "journal/journaltest", "sink/sinktest", "internal/witness"},
 	{"internal/check", "sink/*", "sink/*/*test", "internal/ingest", "internal/pipeline"},
+	{"internal/lane"},
+	{"internal/lane/*"},
 	{"internal/metrics", "internal/prove", "internal/refold", "internal/testtarget"},
 	{"internal/daemon", "internal/explain", "internal/verify"},
 	{"internal/demo"},

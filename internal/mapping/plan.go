@@ -87,6 +87,20 @@ func (p *Plan) Targets() []string {
 	return names
 }
 
+// SinkTargets returns the names of the targets that have a table, or in which a
+// lane runs a statement, in the order of the config.
+func (p *Plan) SinkTargets() []string {
+	var names []string
+	tables := p.Targets()
+	for _, t := range p.Config.Targets {
+		lane := slices.ContainsFunc(p.Lanes, func(l *Lane) bool { return l.Config.SQL != nil && l.Config.SQL.Target.Text == t.Text })
+		if lane || slices.Contains(tables, t.Text) {
+			names = append(names, t.Text)
+		}
+	}
+	return names
+}
+
 // Source is a source at run time.
 type Source struct {
 	Name string

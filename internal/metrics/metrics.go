@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/hookfold/hookfold/internal/ingest"
+	"github.com/hookfold/hookfold/internal/lane/run"
 	"github.com/hookfold/hookfold/internal/pipeline"
 )
 
@@ -21,7 +22,7 @@ import (
 // come from outside. What is beyond them is counted under the type "other".
 const maxSkips = 1000
 
-// Metrics implements ingest.Observer and pipeline.Observer.
+// Metrics implements ingest.Observer, pipeline.Observer and run.Observer.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -36,6 +37,10 @@ type Metrics struct {
 	faults  *prometheus.CounterVec
 	batches *prometheus.HistogramVec
 
+	tries   *prometheus.CounterVec
+	tried   *prometheus.HistogramVec
+	ordered *prometheus.CounterVec
+
 	mu    sync.Mutex
 	skips map[pipeline.Skip]struct{}
 }
@@ -43,6 +48,7 @@ type Metrics struct {
 var (
 	_ ingest.Observer   = (*Metrics)(nil)
 	_ pipeline.Observer = (*Metrics)(nil)
+	_ run.Observer      = (*Metrics)(nil)
 )
 
 // New returns metrics with nothing counted.
@@ -67,9 +73,15 @@ func New() *Metrics {
 			Namespace: "hookfold", Name: "batch_seconds", Help: "Time from the lease of a batch until it is done.",
 			Buckets: prometheus.ExponentialBuckets(.001, 3, 11),
 		}, []string{"target"}),
-		skips: map[pipeline.Skip]struct{}{},
+		tries: counter("lane_tries_total", "Tries of a lane by what came of them: done, failed, busy, down, gone.", "lane", "result"),
+		tried: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "hookfold", Name: "lane_try_seconds", Help: "Time of a try of a lane.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15, 60},
+		}, []string{"lane"}),
+		ordered: counter("lane_events_total", "Events of a lane by what became of them: settled, dead, skipped, repeated.", "lane", "state"),
+		skips:   map[pipeline.Skip]struct{}{},
 	}
-	m.registry.MustRegister(m.requests, m.bytes, m.latency, m.events, m.rows, m.oddity, m.skipped, m.faults, m.batches)
+	m.registry.MustRegister(m.tries, m.tried, m.ordered, m.requests, m.bytes, m.latency, m.events, m.rows, m.oddity, m.skipped, m.faults, m.batches)
 	return m
 }
 
@@ -134,6 +146,17 @@ func (m *Metrics) known(s pipeline.Skip) bool {
 	}
 	m.skips[s] = struct{}{}
 	return true
+}
+
+// Tried implements run.Observer.
+func (m *Metrics) Tried(lane, result string, took time.Duration) {
+	m.tries.WithLabelValues(lane, result).Inc()
+	m.tried.WithLabelValues(lane).Observe(took.Seconds())
+}
+
+// Ended implements run.Observer.
+func (m *Metrics) Ended(lane, state string, events int) {
+	m.ordered.WithLabelValues(lane, state).Add(float64(events))
 }
 
 // Fault implements pipeline.Observer.
