@@ -103,7 +103,10 @@ func TestAnswers(t *testing.T) {
 			w.Header().Set("Retry-After", now.Add(time.Minute).Format(http.TimeFormat))
 			w.WriteHeader(429)
 		}, lane.Answer{Busy: true, After: time.Minute, Reason: "answered 429"}},
-		{"503 nonsense", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "soon"); w.WriteHeader(503) },
+		{"503 nonsense", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "soon")
+			w.WriteHeader(503)
+		},
 			lane.Answer{Busy: true, Reason: "answered 503"}},
 		{"500 after", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "-3"); w.WriteHeader(500) },
 			lane.Answer{Reason: "answered 500"}},
