@@ -70,10 +70,7 @@ func runOn(t *testing.T, s *scenario, seed uint64) {
 		}
 		return
 	}
-	for _, on := range engines {
-		if !s.about(on.name) {
-			continue
-		}
+	for _, on := range chosen(s, seed) {
 		t.Run(on.name, func(t *testing.T) {
 			fault, known := knownFaults[s.name()]
 			if run := coded[s.name()]; run != nil {
@@ -125,11 +122,11 @@ func (s *scenario) needs() string {
 // refused makes sure that a config of a later version is refused with these
 // words, and with nothing else.
 func (s *scenario) refused() error {
-	url := "sqlite:rows.db"
+	target := "sqlite:rows.db"
 	if len(s.Engines) > 0 && later[s.Engines[0]].scheme != "" {
-		url = later[s.Engines[0]].scheme + "user@127.0.0.1/hookfold"
+		target = later[s.Engines[0]].scheme + "user@127.0.0.1/hookfold"
 	}
-	_, err := compile(fmt.Sprintf(head, cmp.Or(s.plan.Journal, "sqlite:journal.db"), url) + s.config)
+	_, err := compile(fmt.Sprintf(head, cmp.Or(s.plan.Journal, "sqlite:journal.db"), `{url: "`+target+`"}`) + s.config)
 	if err == nil {
 		return fmt.Errorf("its config is accepted: take it off the list")
 	}

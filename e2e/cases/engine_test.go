@@ -15,12 +15,18 @@ type engine struct {
 	database func(testing.TB) string
 	// through, if not nil, returns the URL by which Hookfold is led to it.
 	through func(url string) string
+	// api, if not nil, is in the place of both: a target behind an API, whose
+	// rows are PostgreSQL's.
+	api *api
 }
 
 // engines are all of them. Another one is a line here.
 var engines = []engine{
 	{name: "sqlite", database: testdb.SQLite},
 	{name: "postgres", database: testdb.Schema},
+	{name: "hasura", api: &api{kind: "hasura", like: `{url: "hasura+http://127.0.0.1"}`}},
+	{name: "supabase-rpc", api: &api{kind: "supabase-rpc", like: `{url: "supabase+http://127.0.0.1", mode: rpc}`}},
+	{name: "supabase-rest", api: &api{kind: "supabase-rest", like: `{url: "supabase+http://127.0.0.1", mode: rest}`}},
 }
 
 // later are the engines that some cases are about and that are not there yet:

@@ -14,18 +14,24 @@ import (
 	"github.com/hookfold/hookfold/converge"
 )
 
+// ordersVar names the variable that says how many orders of a case are tried.
+const ordersVar = "HOOKFOLD_ORDERS"
+
 // mostOrders is how many orders of one case are tried at most; where there are
-// more, they are random ones, others in every run. HOOKFOLD_ORDERS says how many.
+// more, they are random ones, others in every run.
 func mostOrders() int {
-	if n, err := strconv.Atoi(os.Getenv("HOOKFOLD_ORDERS")); err == nil {
+	if n, err := strconv.Atoi(os.Getenv(ordersVar)); err == nil {
 		return n
 	}
 	return 24 // every order of four arrivals
 }
 
 // orders yields the orders in which a scenario's arrivals come, as indices.
-func (s *scenario) orders(rnd *rand.Rand) (iter.Seq[[]int], error) {
+func (s *scenario) orders(on engine, rnd *rand.Rand) (iter.Seq[[]int], error) {
 	n, most := len(s.arrivals), mostOrders()
+	if on.api != nil {
+		most = max(1, most/fewer)
+	}
 	given := converge.Orders(1, 1, 0)
 	switch s.Orders {
 	case "", "all":
@@ -79,12 +85,19 @@ func (s *scenario) doubled(order []int, rnd *rand.Rand) iter.Seq[[]int] {
 // the first failure.
 func (s *scenario) run(t *testing.T, on engine, seed uint64) error {
 	rnd := rand.New(rand.NewPCG(seed, 1))
+	if on.api != nil {
+		throughAPI <- struct{}{}
+		defer func() { <-throughAPI }()
+		of := *s
+		of.Parallel = min(s.Parallel, fewCopies)
+		s = &of
+	}
 	if s.Parallel > 0 {
 		if err := s.runParallel(t, on, rnd); err != nil {
 			return fmt.Errorf("%d at the same moment: %w", s.Parallel, err)
 		}
 	}
-	orders, err := s.orders(rnd)
+	orders, err := s.orders(on, rnd)
 	if err != nil {
 		return err
 	}
@@ -108,7 +121,9 @@ func (s *scenario) run(t *testing.T, on engine, seed uint64) error {
 // by chance, until what came before was taken, so that they are cut into
 // batches in many ways.
 // It returns the rows that must be the same in every order.
-func (s *scenario) runOrder(t testing.TB, on engine, order []int, rnd *rand.Rand) (same string, err error) {
+func (s *scenario) runOrder(of testing.TB, on engine, order []int, rnd *rand.Rand) (same string, err error) {
+	t := &scoped{TB: of}
+	defer t.end()
 	w, err := s.prepare(t, on)
 	if err != nil {
 		return "", err
@@ -141,7 +156,9 @@ func (s *scenario) runOrder(t testing.TB, on engine, order []int, rnd *rand.Rand
 
 // runParallel sends all arrivals of many copies of the case, those of one copy
 // at the same moment.
-func (s *scenario) runParallel(t testing.TB, on engine, rnd *rand.Rand) (err error) {
+func (s *scenario) runParallel(of testing.TB, on engine, rnd *rand.Rand) (err error) {
+	t := &scoped{TB: of}
+	defer t.end()
 	many, err := s.varied(s.Parallel)
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ listen: 127.0.0.1:0
 admin: 127.0.0.1:0
 journal: "%s"
 targets:
-  db: {url: "%s"}
+  db: %s
 `
 
 // world is a case at work on one engine: the real server in this process.
@@ -42,6 +42,7 @@ type world struct {
 	*scenario
 	t       testing.TB
 	url     string // of the database itself
+	ready   func(testing.TB)
 	config  string // the whole config
 	plan    *mapping.Plan
 	options daemon.Options
@@ -95,24 +96,25 @@ func presets() (names []string) {
 
 // prepare makes the database, and the config for it.
 func (s *scenario) prepare(t testing.TB, on engine) (*world, error) {
-	if own := s.per[on.name]; own != nil {
+	own := s.per[on.name]
+	if own == nil {
+		own = s.per[on.sql()]
+	}
+	if own != nil {
 		of := *s
 		of.outcome = *own
 		s = &of
 	}
-	w := &world{scenario: s, t: t, url: on.database(t)}
-	target := w.url
-	if on.through != nil {
-		target = on.through(w.url)
-	}
+	target, url, ready := on.open(t)
+	w := &world{scenario: s, t: t, url: url, ready: ready}
 	w.config = fmt.Sprintf(head, "sqlite:"+filepath.Join(t.TempDir(), "journal.db"), target) + s.config
 	plan, err := compile(w.config)
 	if err != nil {
 		return nil, err
 	}
 	w.plan = plan
-	for _, of := range []string{"", on.name} {
-		if err := execute(t, w.url, s.schema[of]); err != nil {
+	for _, of := range []string{"", on.sql()} {
+		if err := w.execute(s.schema[of]); err != nil {
 			return nil, fmt.Errorf("schema: %w", err)
 		}
 	}
@@ -164,7 +166,7 @@ func (w *world) arrive(a arrival) error {
 		if !ok {
 			script = a.SQL[""]
 		}
-		return execute(w.t, w.url, script)
+		return w.execute(script)
 	case a.Retry:
 		n, err := w.daemon.Journal().Retry(w.t.Context(), journal.Filter{State: journal.Dead})
 		if err == nil && n == 0 {
@@ -201,6 +203,15 @@ func (w *world) replay() error {
 		again := *d
 		err = errors.Join(err, w.daemon.Append(w.t.Context(), &again))
 		w.kept.Add(1)
+	}
+	return err
+}
+
+// execute runs statements of somebody else.
+func (w *world) execute(script string) error {
+	err := execute(w.t, w.url, script)
+	if err == nil && w.ready != nil && strings.TrimSpace(script) != "" {
+		w.ready(w.t)
 	}
 	return err
 }

@@ -18,6 +18,9 @@ type Target struct {
 	Config string
 	// Rows is the URL of the database that holds the rows, as witness opens it.
 	Rows string
+	// Ready, if not nil, is to be called when tables were made or altered by hand:
+	// it does what a person does then, as tracking and granting them.
+	Ready func(testing.TB)
 }
 
 // Here is the URL of a target in the text of a config that In is to replace.
@@ -61,19 +64,19 @@ func Named(t testing.TB, name string) Target {
 	return Target{}
 }
 
-func plain(url string) Target { return Target{fmt.Sprintf("{url: %q}", url), url} }
+func plain(url string) Target { return Target{Config: fmt.Sprintf("{url: %q}", url), Rows: url} }
 
 func pgbouncer(t testing.TB) Target {
 	t.Helper()
 	url := testdb.Postgres(t)
-	return Target{fmt.Sprintf("{url: %q, pooler: transaction}", testdb.PgBouncer(t, url).Through(url)), url}
+	return Target{Config: fmt.Sprintf("{url: %q, pooler: transaction}", testdb.PgBouncer(t, url).Through(url)), Rows: url}
 }
 
 func hasura(t testing.TB) Target {
 	t.Helper()
-	url := testdb.Postgres(t)
+	url := testdb.Schema(t)
 	server := hasuratest.New(t, url, hasuratest.Options{AdminSecret: "s3cret", Untracked: true})
-	return Target{fmt.Sprintf("{url: %q, admin_secret: s3cret}", "hasura+"+server.URL), url}
+	return Target{Config: fmt.Sprintf("{url: %q, admin_secret: s3cret}", "hasura+"+server.URL), Rows: url, Ready: server.TrackAll}
 }
 
 // supabase is a project as Supabase has them: a gateway that asks for a key, and
@@ -81,5 +84,12 @@ func hasura(t testing.TB) Target {
 func supabase(t testing.TB, mode string) Target {
 	t.Helper()
 	p := postgresttest.New(t, postgresttest.Options{MaxRows: 1000, APIKey: "it becomes the key"})
-	return Target{fmt.Sprintf("{url: %q, key: %q, schema: %q, mode: %s, direct_url: %q}", "supabase+"+p.API, p.Key, p.Schema, mode, p.Database), p.Database}
+	return Target{
+		Config: fmt.Sprintf("{url: %q, key: %q, schema: %q, mode: %s, direct_url: %q}", "supabase+"+p.API, p.Key, p.Schema, mode, p.Database),
+		Rows:   p.Database,
+		// A Supabase project grants all tables to its service_role.
+		Ready: func(t testing.TB) {
+			p.Exec(t, "grant all on all tables in schema "+p.Schema+" to "+p.Role, "grant usage on all sequences in schema "+p.Schema+" to "+p.Role)
+		},
+	}
 }

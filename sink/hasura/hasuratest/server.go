@@ -169,6 +169,20 @@ func (s *Server) Track(t testing.TB, names ...string) {
 	s.Reload(t)
 }
 
+// TrackAll tracks every table of the default schema.
+func (s *Server) TrackAll(t testing.TB) {
+	t.Helper()
+	s.Reload(t)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.tables {
+		if strings.HasPrefix(name, s.dflt+".") {
+			s.tracked[name] = true
+		}
+	}
+	s.views = map[string]*view{}
+}
+
 func (s *Server) reload(ctx context.Context) error {
 	c, err := s.pool.Acquire(ctx)
 	if err != nil {
