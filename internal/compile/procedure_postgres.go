@@ -73,7 +73,7 @@ func called(args []argument) []string {
 }
 
 func procedureBody(t *sink.Table, s *Statements, args []argument) string {
-	w := &plpgsql{t: t}
+	w := &guardBody{guardSyntax: plpgsql{}, t: t}
 	place := func(name string) string {
 		return fmt.Sprintf("$%d", slices.IndexFunc(args, func(a argument) bool { return a.Name == name })+1)
 	}
@@ -81,7 +81,7 @@ func procedureBody(t *sink.Table, s *Statements, args []argument) string {
 		if x.SQL == "" {
 			return
 		}
-		w.line("%s;", x.SQL)
+		w.linef("%s;", x.SQL)
 		w.line("get diagnostics hookfold_count = row_count;\nhookfold_written := hookfold_written + hookfold_count;")
 	}
 	var key []string

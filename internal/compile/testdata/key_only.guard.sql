@@ -37,12 +37,12 @@ begin
     hookfold_set := case when current_setting('hookfold.set', true) like '{%' then current_setting('hookfold.set', true)::text[]
         else string_to_array(nullif(replace(current_setting('hookfold.set', true), ' ', ''), ''), ',') end;
     if tg_op = 'INSERT' then
-        perform set_config('hookfold.upsert', tg_relid || ' ' || row(excluded.id)::text, true);
+        perform set_config('hookfold.upsert', tg_relid || ' ' || row(excluded."id")::text, true);
         if hookfold_set is not null then
         end if;
         return new;
     end if;
-    if current_setting('hookfold.upsert', true) = tg_relid || ' ' || row(t.id)::text then
+    if current_setting('hookfold.upsert', true) = tg_relid || ' ' || row(t."id")::text then
         perform set_config('hookfold.upsert', '', true);
     elsif hookfold_set is null and current_setting('hookfold.guard', true) is distinct from 'on' then
         return new; -- a person's UPDATE

@@ -38,7 +38,7 @@ begin
     hookfold_set := case when current_setting('hookfold.set', true) like '{%' then current_setting('hookfold.set', true)::text[]
         else string_to_array(nullif(replace(current_setting('hookfold.set', true), ' ', ''), ''), ',') end;
     if tg_op = 'INSERT' then
-        perform set_config('hookfold.upsert', tg_relid || ' ' || row(excluded.id)::text, true);
+        perform set_config('hookfold.upsert', tg_relid || ' ' || row(excluded."id")::text, true);
         if hookfold_set is not null then
             if not hookfold_set && array['user_id', 'amount', 'paid_at', 'row_version']::text[] then
                 excluded."user_id" := null;
@@ -46,15 +46,15 @@ begin
                 excluded."paid_at" := null;
                 excluded."row_version" := null;
             elsif not hookfold_set @> array['user_id', 'amount', 'paid_at']::text[] then
-                raise exception 'hookfold.set names only some of %, which share one version (row_version): name all of them or none', 'user_id, amount, paid_at' using errcode = 'invalid_parameter_value';
+                raise exception using errcode = '22023', message = 'hookfold.set names only some of user_id, amount, paid_at, which share the version row_version: name all of them or none';
             end if;
         end if;
         return new;
     end if;
-    if current_setting('hookfold.upsert', true) = tg_relid || ' ' || row(t.id)::text then
+    if current_setting('hookfold.upsert', true) = tg_relid || ' ' || row(t."id")::text then
         perform set_config('hookfold.upsert', '', true);
     elsif hookfold_set is null and current_setting('hookfold.guard', true) is distinct from 'on'
-        and excluded.row_version is not distinct from t.row_version then
+        and not (excluded."row_version" is distinct from t."row_version") then
         return new; -- a person's UPDATE
     end if;
     if hookfold_set is not null then
@@ -64,10 +64,10 @@ begin
             excluded."paid_at" := t."paid_at";
             excluded."row_version" := t."row_version";
         elsif not hookfold_set @> array['user_id', 'amount', 'paid_at']::text[] then
-            raise exception 'hookfold.set names only some of %, which share one version (row_version): name all of them or none', 'user_id, amount, paid_at' using errcode = 'invalid_parameter_value';
+            raise exception using errcode = '22023', message = 'hookfold.set names only some of user_id, amount, paid_at, which share the version row_version: name all of them or none';
         end if;
     end if;
-    if (excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C") is not true then
+    if (excluded."row_version" collate "C" >= coalesce(t."row_version", '') collate "C") is not true then
         excluded."user_id" := t."user_id";
         excluded."amount" := t."amount";
         excluded."paid_at" := t."paid_at";

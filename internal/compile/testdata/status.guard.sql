@@ -38,7 +38,7 @@ begin
     hookfold_set := case when current_setting('hookfold.set', true) like '{%' then current_setting('hookfold.set', true)::text[]
         else string_to_array(nullif(replace(current_setting('hookfold.set', true), ' ', ''), ''), ',') end;
     if tg_op = 'INSERT' then
-        perform set_config('hookfold.upsert', tg_relid || ' ' || row(excluded.message_id)::text, true);
+        perform set_config('hookfold.upsert', tg_relid || ' ' || row(excluded."message_id")::text, true);
         if hookfold_set is not null then
             if not hookfold_set && array['error', 'error_version']::text[] then
                 excluded."error" := null;
@@ -51,15 +51,15 @@ begin
                 excluded."sent_at" := null;
             end if;
         end if;
-        if excluded.status is not null and (hookfold_set is not null or excluded.error_version is not null) and not (excluded.status collate "C" = any (array['sent', 'failed', 'delivered', 'read', 'played']::text[])) then
-            raise exception '% is not a step of the ladder of column status (sent, failed, delivered, read, played)', excluded.status using errcode = 'check_violation';
+        if excluded."status" is not null and (hookfold_set is not null or excluded."error_version" is not null) and (case excluded."status" collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 when 'played' then 5 else 0 end) = 0 then
+            raise exception using errcode = '23514', message = concat(excluded."status", ' is not a step of the ladder of column status (sent, failed, delivered, read, played)');
         end if;
         return new;
     end if;
-    if current_setting('hookfold.upsert', true) = tg_relid || ' ' || row(t.message_id)::text then
+    if current_setting('hookfold.upsert', true) = tg_relid || ' ' || row(t."message_id")::text then
         perform set_config('hookfold.upsert', '', true);
     elsif hookfold_set is null and current_setting('hookfold.guard', true) is distinct from 'on'
-        and excluded.error_version is not distinct from t.error_version then
+        and not (excluded."error_version" is distinct from t."error_version") then
         return new; -- a person's UPDATE
     end if;
     if hookfold_set is not null then
@@ -74,17 +74,17 @@ begin
             excluded."sent_at" := t."sent_at";
         end if;
     end if;
-    if excluded.status is distinct from t.status and not (excluded.status collate "C" = any (array['sent', 'failed', 'delivered', 'read', 'played']::text[])) then
-        raise exception '% is not a step of the ladder of column status (sent, failed, delivered, read, played)', excluded.status using errcode = 'check_violation';
+    if excluded."status" is not null and excluded."status" is distinct from t."status" and (case excluded."status" collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 when 'played' then 5 else 0 end) = 0 then
+        raise exception using errcode = '23514', message = concat(excluded."status", ' is not a step of the ladder of column status (sent, failed, delivered, read, played)');
     end if;
-    if (excluded.error_version collate "C" >= coalesce(t.error_version, '') collate "C") is not true then
+    if (excluded."error_version" collate "C" >= coalesce(t."error_version", '') collate "C") is not true then
         excluded."error" := t."error";
         excluded."error_version" := t."error_version";
     end if;
-    if (excluded.status is not null and (t.status is null or case excluded.status collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 when 'played' then 5 else 0 end > case t.status collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 when 'played' then 5 else 0 end)) is not true then
+    if (excluded."status" is not null and (t."status" is null or case excluded."status" collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 when 'played' then 5 else 0 end > case t."status" collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 when 'played' then 5 else 0 end)) is not true then
         excluded."status" := t."status";
     end if;
-    if (excluded.sent_at is not null and (t.sent_at is null or t.sent_at > excluded.sent_at)) is not true then
+    if (excluded."sent_at" is not null and (t."sent_at" is null or t."sent_at" > excluded."sent_at")) is not true then
         excluded."sent_at" := t."sent_at";
     end if;
     if new operator(pg_catalog.*=) old then
