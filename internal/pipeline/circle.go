@@ -7,6 +7,7 @@ import (
 
 	"github.com/hookfold/hookfold/event"
 	"github.com/hookfold/hookfold/journal"
+	"github.com/hookfold/hookfold/sink"
 )
 
 // circle follows who waits for whom, by unique values, from an event that is
@@ -103,10 +104,22 @@ func (r *Runner) circles(w *work) [][]event.Ref {
 				t := r.o.Tables[id.table]
 				names = append(names, t.Table.Name+" "+t.Show(id.key))
 			}
-			it.reason += fmt.Sprintf(". They wait in a circle, each for the next one's value: %s. They are tried together; where that does not help, set one of the values free by hand", strings.Join(names, " → "))
+			it.reason += fmt.Sprintf(". They wait in a circle, each for the next one's value: %s. %s", strings.Join(names, " → "), r.together(rows))
 			out = append(out, append(refs, it.ref))
 			break
 		}
 	}
 	return out
+}
+
+// together says what is done about a circle of rows. No row of a table with
+// occupants can give its value up for a moment: what it becomes is decided by
+// the records of its occupants, and only while it is written.
+func (r *Runner) together(rows []rowID) string {
+	for _, id := range rows {
+		if t := r.o.Tables[id.table]; t.Local() && (t.Occupied || t.Versions == sink.Beside) {
+			return "The rows of " + t.Table.Name + " cannot take values from each other: set one of the values free by hand"
+		}
+	}
+	return "They are tried together; where that does not help, set one of the values free by hand"
 }

@@ -368,6 +368,20 @@ func TestF20ACircleThatStaysIsShown(t *testing.T) {
 	})
 }
 
+// Rows of a table with occupants, or whose versions lie beside, are not tried
+// together, and nobody is told that they are.
+func TestWhatIsSaidOfACircle(t *testing.T) {
+	plain := &sink.Table{Table: merge.NewTable(merge.Table{Name: "plain"})}
+	held := &sink.Table{Table: merge.NewTable(merge.Table{Name: "held", Occupied: true})}
+	r := New(Options{Tables: []*sink.Table{plain, held}})
+	if got := r.together([]rowID{{table: 0}, {table: 0}}); !strings.HasPrefix(got, "They are tried together") {
+		t.Error(got)
+	}
+	if got := r.together([]rowID{{table: 0}, {table: 1}}); !strings.HasPrefix(got, "The rows of held cannot take values from each other") {
+		t.Error(got)
+	}
+}
+
 // Many rows of a batch are at fault, and the sink names one of them at a time,
 // or none.
 func TestManyRowsAtFaultCostNoMoreThanATryEach(t *testing.T) {

@@ -104,7 +104,23 @@ func decimalOf(v driver.Value) (*apd.Decimal, error) {
 func (e *sqliteEngine) dialect() compile.Dialect { return compile.SQLite }
 
 func (e *sqliteEngine) transact(ctx context.Context, fn func(conn) error) error {
+	if err := e.make(); err != nil {
+		return err
+	}
 	return begin(ctx, e.writer, fn)
+}
+
+// make makes the file if it is not there, readable by its owner alone, since
+// rows hold personal data.
+func (e *sqliteEngine) make() error {
+	f, err := os.OpenFile(e.path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	return f.Close()
 }
 
 func (e *sqliteEngine) alone(ctx context.Context, fn func(conn) error) error {
@@ -130,6 +146,9 @@ func begin(ctx context.Context, db *sql.DB, fn func(conn) error) error {
 }
 
 func (e *sqliteEngine) execute(ctx context.Context, statements []string) error {
+	if err := e.make(); err != nil {
+		return err
+	}
 	for _, s := range statements {
 		if _, err := e.writer.ExecContext(ctx, s); err != nil {
 			return &statementError{s, err}
