@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/hookfold/hookfold/internal/config"
+	"github.com/hookfold/hookfold/internal/daemon"
 	"github.com/hookfold/hookfold/internal/mapping"
 	"github.com/hookfold/hookfold/internal/testdb"
 	"github.com/hookfold/hookfold/internal/witness"
@@ -129,7 +130,7 @@ func scriptRequest(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("usage: request METHOD PATH [FILE] [HEADER...]")
 	}
 	base := serverOf(ts).Receive
-	if strings.HasPrefix(args[1], "/healthz") || strings.HasPrefix(args[1], "/readyz") || strings.HasPrefix(args[1], "/metrics") {
+	if strings.HasPrefix(args[1], "/healthz") || strings.HasPrefix(args[1], "/readyz") || strings.HasPrefix(args[1], "/metrics") || args[1] == daemon.ImportPath {
 		base = serverOf(ts).Admin
 	}
 	var body io.Reader

@@ -86,6 +86,14 @@ type Waker interface {
 	Wake(ctx context.Context, consumer string, refs []event.Ref) (int, error)
 }
 
+// Appender is a Journal that appends many deliveries in their order.
+type Appender interface {
+	// AppendAll makes deliveries durable in the order given, sharing as few
+	// commits as it can, and sets their Positions. On an error those that have no
+	// Position are not promised; the errors are those of Append.
+	AppendAll(ctx context.Context, list []*event.Delivery) error
+}
+
 // Lanes is a Journal that keeps what ordered delivery needs beside entries.
 type Lanes interface {
 	// Park sets the entries that match aside, whatever their state: they are dead,
@@ -262,6 +270,8 @@ var (
 	ErrBroken = errors.New("the journal had a write error")
 	// ErrNotFound says that a delivery is not, or no longer, in the journal.
 	ErrNotFound = errors.New("not in the journal")
+	// ErrInUse says that another process is the journal's owner.
+	ErrInUse = errors.New("the journal is in use")
 	// ErrClosed says that the journal is closed.
 	ErrClosed = errors.New("the journal is closed")
 )

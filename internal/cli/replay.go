@@ -7,32 +7,29 @@ import (
 	"io"
 	"os"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/hookfold/hookfold/event"
 	"github.com/hookfold/hookfold/internal/daemon"
-	"github.com/hookfold/hookfold/internal/mapping"
-	"github.com/hookfold/hookfold/internal/ndjson"
 	"github.com/hookfold/hookfold/journal"
 )
 
 // replayJSON is what replay prints under --json.
 type replayJSON struct {
-	OK         bool        `json:"ok"`
-	Deliveries int64       `json:"deliveries"`
-	Events     int64       `json:"events"`
-	Settled    int64       `json:"settled"`
-	Skipped    int64       `json:"skipped"`
-	Waiting    int64       `json:"waiting"`
-	Dead       int64       `json:"dead"`
-	Written    int64       `json:"rows_written"`
-	Unchanged  int64       `json:"rows_unchanged"`
-	Seconds    float64     `json:"seconds"`
-	Entries    []entryJSON `json:"entries"`
+	OK         bool    `json:"ok"`
+	Deliveries int64   `json:"deliveries"`
+	Events     int64   `json:"events"`
+	Settled    int64   `json:"settled"`
+	Skipped    int64   `json:"skipped"`
+	Waiting    int64   `json:"waiting"`
+	Dead       int64   `json:"dead"`
+	Written    int64   `json:"rows_written"`
+	Unchanged  int64   `json:"rows_unchanged"`
+	Seconds    float64 `json:"seconds"`
+	// ThroughServer says that a server which runs on the journal took the file.
+	ThroughServer bool        `json:"through_server"`
+	Entries       []entryJSON `json:"entries"`
 }
 
 func (a *app) replay() *cobra.Command {
@@ -40,8 +37,9 @@ func (a *app) replay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "replay FILE.ndjson", Short: "Feed recorded deliveries through the same path, and wait until all have landed",
 		Long: "Appends each line's delivery to the journal and waits until its events are settled,\n" +
-			"waiting or dead. It may be repeated: what is older than a row cannot change it. The\n" +
-			"journal has one writer, so no server may run on it meanwhile. - is the standard input.",
+			"waiting or dead. It may be repeated: what is older than a row cannot change it. Where a\n" +
+			"server runs on the journal, it takes the lines in on its admin address and goes on\n" +
+			"receiving meanwhile. - is the standard input.",
 		Args: count(1, 1, "a file"), Example: "hookfold replay deliveries.ndjson",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			log, err := a.logger(level)
@@ -62,6 +60,9 @@ func (a *app) replay() *cobra.Command {
 				in = f
 			}
 			d, err := daemon.Open(cmd.Context(), plan.Config, daemon.Options{Log: log, NoListen: true})
+			if errors.Is(err, journal.ErrInUse) {
+				return a.replayThrough(cmd.Context(), plan, in)
+			}
 			if err != nil {
 				return err
 			}
@@ -88,7 +89,7 @@ func (a *app) replayInto(ctx context.Context, d *daemon.Daemon, in io.Reader) er
 	if err != nil {
 		return err
 	}
-	n, line, readErr := appendAll(ctx, d, in, bar)
+	n, line, readErr := feed(ctx, d.Plan(), in, bar, d.AppendAll)
 	summary, err := d.Drain(ctx, a.tellDown())
 	if ctx.Err() != nil {
 		bar.done()
@@ -110,6 +111,12 @@ func (a *app) replayInto(ctx context.Context, d *daemon.Daemon, in io.Reader) er
 		return err
 	}
 	entries = slices.DeleteFunc(entries, func(e journal.Entry) bool { return e.Ref.Position <= before.Last })
+	bar.done()
+	return a.replayed(out, entries, readErr)
+}
+
+// replayed tells what became of a file.
+func (a *app) replayed(out replayJSON, entries []journal.Entry, readErr error) (err error) {
 	for i, e := range entries {
 		if e.State == journal.Dead {
 			out.Dead++
@@ -121,7 +128,6 @@ func (a *app) replayInto(ctx context.Context, d *daemon.Daemon, in io.Reader) er
 		}
 	}
 	out.OK = len(entries) == 0 && readErr == nil
-	bar.done()
 	if a.json {
 		err = a.printJSON(out)
 	} else {
@@ -159,7 +165,11 @@ func (a *app) printReplay(out replayJSON, entries []journal.Entry) {
 			a.printf(", %s %s", thousands(int(x.n)), x.what)
 		}
 	}
-	a.printf("; %s written, %s already as new\n", plural(int(out.Written), "row"), thousands(int(out.Unchanged)))
+	if out.ThroughServer {
+		a.printf(", by the server that runs on the journal\n")
+	} else {
+		a.printf("; %s written, %s already as new\n", plural(int(out.Written), "row"), thousands(int(out.Unchanged)))
+	}
 	a.printEntries(entries[:min(20, len(entries))])
 	if len(entries) > 20 {
 		a.printf("and %s more: %s dead list, %[2]s waiting list\n", thousands(len(entries)-20), a.Program)
@@ -171,74 +181,4 @@ func deliveries(n int64) string {
 		return "1 delivery"
 	}
 	return thousands(int(n)) + " deliveries"
-}
-
-// appenders is how many deliveries wait for the journal at once, so that they
-// share its commits.
-const appenders = 512
-
-// appendAll reads deliveries to the end, or to the first line that cannot be
-// read, and appends them: in the order of the file if a version depends on it,
-// else many at once. It returns how many it has appended, and the last line that
-// it has read.
-func appendAll(ctx context.Context, d *daemon.Daemon, in io.Reader, bar *progress) (n int64, line int, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	workers := appenders
-	if byPosition(d.Plan()) {
-		workers = 1
-	}
-	queue := make(chan *event.Delivery)
-	var group sync.WaitGroup
-	var done atomic.Int64
-	for range workers {
-		group.Go(func() {
-			for x := range queue {
-				if err := d.Append(ctx, x); err != nil {
-					cancel(err)
-					continue
-				}
-				bar.set(done.Add(1))
-			}
-		})
-	}
-	lines := ndjson.NewReader(in, 0)
-	var readErr error
-read:
-	for {
-		x, err := lines.Next()
-		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				readErr = err
-			}
-			break
-		}
-		if d.Plan().Source(x.Source) == nil {
-			readErr = fmt.Errorf("line %d: the config has no source %s", lines.Line(), x.Source)
-			break
-		}
-		select {
-		case queue <- x:
-		case <-ctx.Done():
-			break read
-		}
-	}
-	close(queue)
-	group.Wait()
-	if readErr != nil && done.Load() > 0 {
-		readErr = fmt.Errorf("%w. The lines before it have been replayed", readErr)
-	}
-	return done.Load(), lines.Line(), errors.Join(context.Cause(ctx), readErr)
-}
-
-// byPosition tells whether a version is made of the order of acceptance.
-func byPosition(plan *mapping.Plan) bool {
-	for _, t := range plan.Tables {
-		for _, m := range t.Mappings {
-			if slices.ContainsFunc(m.Version, (*mapping.VersionPart).ByPosition) {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -14,9 +14,14 @@ import (
 //	/healthz  200 while the process runs
 //	/readyz   200 while deliveries are taken, else 503; the body says what is wrong
 //	/metrics  for Prometheus
+//	/import   takes deliveries from who may read the journal; see Door
 func (d *Daemon) adminHandler() http.Handler {
 	served := d.metrics.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == ImportPath {
+			d.importing(w, r)
+			return
+		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
 			writeJSON(w, http.StatusMethodNotAllowed, map[string]any{"error": "method not allowed"})

@@ -56,6 +56,11 @@ type Daemon struct {
 	// abandoned are the consumers of targets that the config does not have.
 	abandoned []string
 
+	// journalFile is the journal's file, and door how deliveries are handed in
+	// beside it.
+	journalFile string
+	door        *Door
+
 	intake, admin *ingest.Server
 	ready         atomic.Bool
 
@@ -95,7 +100,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.journal = j
+	d.journal, d.journalFile = j, j.Path()
 	if o.Journal != nil {
 		d.journal = o.Journal(j)
 	}
@@ -171,6 +176,9 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 		d.intake.Start()
 	}
 	d.ready.Store(true)
+	if err := d.openDoor(); err != nil {
+		return err
+	}
 	if d.admin != nil {
 		d.admin.Start()
 	}
@@ -227,13 +235,20 @@ func (d *Daemon) Failed() <-chan struct{} {
 // Append journals a delivery that did not come over HTTP; the pipelines take it
 // from there. A delivery without a time of receipt is received now.
 func (d *Daemon) Append(ctx context.Context, x *event.Delivery) error {
+	if err := d.accept(x); err != nil {
+		return err
+	}
+	return d.journal.Append(ctx, x)
+}
+
+func (d *Daemon) accept(x *event.Delivery) error {
 	if d.plan.Source(x.Source) == nil {
-		return fmt.Errorf("the config has no source %s", x.Source)
+		return noSourceError(x.Source)
 	}
 	if x.Received.IsZero() {
 		x.Received = time.Now().UTC()
 	}
-	return d.journal.Append(ctx, x)
+	return nil
 }
 
 // Journal is the journal at work.
@@ -267,7 +282,7 @@ func (d *Daemon) stop(ctx context.Context) error {
 		d.retaining.Wait()
 		errs = append(errs, d.stopRunners(ctx)...)
 		if d.admin != nil {
-			errs = append(errs, d.admin.Stop(ctx))
+			errs = append(errs, d.admin.Stop(ctx), d.closeDoor())
 		}
 		d.stopped = errors.Join(append(errs, d.closeAll())...)
 	})

@@ -266,3 +266,74 @@ func testClose(t *testing.T, s *suite) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// testAppendAll appends deliveries in their order, also beside others.
+func testAppendAll(t *testing.T, s *suite) {
+	a, ok := s.j.(journal.Appender)
+	if !ok {
+		return // it may be asked one by one
+	}
+	if err := a.AppendAll(s.ctx(), nil); err != nil {
+		t.Fatal(err)
+	}
+	var others sync.WaitGroup
+	for range 4 {
+		others.Go(func() {
+			for range 20 {
+				if err := s.j.Append(s.ctx(), &event.Delivery{Source: "other", Body: []byte("{}"), Received: start}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	var list []*event.Delivery
+	for i := range 500 {
+		list = append(list, &event.Delivery{Source: "shop", Body: fmt.Append(nil, i), Received: start})
+	}
+	for len(list) > 0 {
+		if err := a.AppendAll(s.ctx(), list[:50]); err != nil {
+			t.Fatal(err)
+		}
+		for i, d := range list[:50] {
+			if d.Position == 0 || i > 0 && d.Position <= list[i-1].Position {
+				t.Fatalf("delivery %d is at %d", i, d.Position)
+			}
+			if got, err := s.j.Get(s.ctx(), d.Position); err != nil || string(got.Body) != string(d.Body) {
+				t.Fatalf("%d: %v, %v", d.Position, got, err)
+			}
+		}
+		list = list[50:]
+	}
+	others.Wait()
+	n := 0
+	if err := s.j.Scan(s.ctx(), 0, func(d *event.Delivery) error {
+		if d.Source == "shop" {
+			if string(d.Body) != fmt.Sprint(n) {
+				t.Errorf("%s comes where %d should", d.Body, n)
+			}
+			n++
+		}
+		return nil
+	}); err != nil || n != 500 {
+		t.Errorf("%d deliveries, %v", n, err)
+	}
+}
+
+// testProgress follows what a consumer is done with.
+func testProgress(t *testing.T, s *suite) {
+	progress := func(name string, want event.Position) {
+		t.Helper()
+		if got, err := s.j.Progress(s.ctx(), name); err != nil || got != want {
+			t.Errorf("%s is at %d, want %d (%v)", name, got, want, err)
+		}
+	}
+	list := s.append(3)
+	progress("nobody", 0)
+	c := s.consumer("rows")
+	first, second := s.next(c, 1), s.next(c, 1)
+	progress("rows", list[0].Position-1)
+	s.done(c, second)
+	progress("rows", list[0].Position-1)
+	s.done(c, first)
+	progress("rows", list[1].Position)
+}

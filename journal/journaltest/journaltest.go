@@ -41,6 +41,8 @@ func Run(t *testing.T, open Opener) {
 		{"AppendKeepsNothingOfTheCaller", testAppendCopies},
 		{"AcknowledgedSurvivesKill", testKill},
 		{"ScanFromAPosition", testScan},
+		{"AppendAllInOrder", testAppendAll},
+		{"Progress", testProgress},
 		{"GetOfWhatIsNotThere", testGetNotFound},
 		{"NextInOrderWithinLimit", testNextOrder},
 		{"NextWaits", testNextWaits},

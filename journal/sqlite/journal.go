@@ -101,7 +101,10 @@ type Journal struct {
 	closeErr  error
 }
 
-var _ journal.Journal = (*Journal)(nil)
+var (
+	_ journal.Journal  = (*Journal)(nil)
+	_ journal.Appender = (*Journal)(nil)
+)
 
 // Open opens the journal in the file at path. With Owner it makes the file if
 // there is none; its folder must be there, on a local disk.
@@ -166,32 +169,8 @@ func (j *Journal) unlock() error {
 	return j.lock.release()
 }
 
-// Append implements journal.Journal. What it keeps of the delivery it has
-// copied before it returns, with or without an error.
-func (j *Journal) Append(ctx context.Context, d *event.Delivery) error {
-	if j.options.Access != Owner {
-		return errors.New("append: the journal is open for reading only")
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	a := &appending{frame: encodeFrame(d), received: d.Received, fetched: cloneFetched(d.Fetched), done: make(chan error, 1)}
-	if len(a.frame) > maxPayload-64 {
-		return fmt.Errorf("append: a delivery of %d bytes is more than a journal takes (%d)", len(a.frame), maxPayload-64)
-	}
-	if err := j.queue.append(a); err != nil {
-		return err
-	}
-	select {
-	case err := <-a.done:
-		if err == nil {
-			d.Position = a.position
-		}
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+// Path is the journal's file, without links.
+func (j *Journal) Path() string { return j.path }
 
 // do has the writer run f in its next transaction and waits for the outcome.
 func (j *Journal) do(ctx context.Context, f func(ctx context.Context, s *store) error) error {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/hookfold/hookfold/journal"
 )
 
 // lock is the right to append to a journal and to consume it, which one
@@ -28,7 +30,7 @@ func takeLock(path string) (*lock, error) {
 		if readErr != nil || who == "" {
 			who = "another process"
 		}
-		err = fmt.Errorf("open journal: %s is in use by %s: stop that first; commands that only look at the journal work meanwhile", path, who)
+		err = &inUse{fmt.Sprintf("open journal: %s is in use by %s: stop that first; commands that only look at the journal work meanwhile", path, who)}
 	} else if err != nil {
 		err = fmt.Errorf("lock journal %s: %w", name, err)
 	}
@@ -41,6 +43,12 @@ func takeLock(path string) (*lock, error) {
 	}
 	return nil, errors.Join(err, f.Close())
 }
+
+// inUse is journal.ErrInUse with who it is.
+type inUse struct{ text string }
+
+func (e *inUse) Error() string { return e.text }
+func (e *inUse) Unwrap() error { return journal.ErrInUse }
 
 func writeAt(f *os.File, text string) error {
 	_, err := f.WriteAt([]byte(text), 0)

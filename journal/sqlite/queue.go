@@ -42,17 +42,22 @@ func (q *queue) init(maxCount, maxBytes int) {
 	q.ready = make(chan struct{}, 1)
 }
 
-func (q *queue) append(a *appending) error {
+// append puts deliveries behind each other, all of them or none.
+func (q *queue) append(list ...*appending) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return journal.ErrClosed
 	}
-	if n := len(q.appends); n > 0 && (n >= q.maxCount || q.bytes+len(a.frame) > q.maxBytes) {
+	bytes := 0
+	for _, a := range list {
+		bytes += len(a.frame)
+	}
+	if n := len(q.appends); n > 0 && (n+len(list) > q.maxCount || q.bytes+bytes > q.maxBytes) {
 		return fmt.Errorf("%w: %d deliveries of %d bytes wait for the disk", journal.ErrOverloaded, n, q.bytes)
 	}
-	q.appends = append(q.appends, a)
-	q.bytes += len(a.frame)
+	q.appends = append(q.appends, list...)
+	q.bytes += bytes
 	q.signal()
 	return nil
 }
