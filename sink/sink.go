@@ -306,8 +306,9 @@ type LiveColumn struct {
 	// Base is the type behind a domain, as the database writes it.
 	Base string
 	// Length is the most characters of a text type, or of the elements of a list;
-	// 0 is unlimited.
+	// 0 is unlimited. Units says what it counts.
 	Length int
+	Units  Units
 	// Precision and Scale of a decimal type; Precision 0 is unlimited.
 	Precision, Scale int
 	// Bits is the size of an integer type, and of real on PostgreSQL; 0 if it is
@@ -327,7 +328,28 @@ type LiveColumn struct {
 	// Collation is the name of a collation under which different texts may be
 	// equal, "" if there is none.
 	Collation string
+	// Pads says that texts which differ only in blanks at their end are equal.
+	Pads bool
+
+	// The rest is of SQL Server.
+
+	// Collate is the collation of a text type, and CodePage its code page if it
+	// cannot hold every character: 1252; 65001 is UTF-8.
+	Collate  string
+	CodePage int
+	// DefaultName is the name of the default's constraint.
+	DefaultName string
 }
+
+// Units are what the length of a text counts.
+type Units uint8
+
+// What the length of a text counts.
+const (
+	Characters Units = iota
+	UTF16            // a character beyond the basic plane is two
+	Bytes
+)
 
 // Column returns the live column of a name, or nil.
 func (l *Live) Column(name string) *LiveColumn {

@@ -60,7 +60,7 @@ func versionColumns(d Dialect, t *sink.Table) []column {
 // are those of the live table where it has them.
 func recordColumns(d Dialect, t *sink.Table, live *sink.Live) []column {
 	x := d.impl()
-	o := occupants(t)
+	o := occupants(d, t)
 	var out []column
 	for _, f := range o.fields() {
 		var c column

@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"strings"
+
 	"github.com/hookfold/hookfold/merge"
 	"github.com/hookfold/hookfold/sink"
 )
@@ -10,12 +12,42 @@ type Dialect string
 
 // The dialects.
 const (
-	Postgres Dialect = "postgres"
-	SQLite   Dialect = "sqlite"
+	Postgres  Dialect = "postgres"
+	SQLite    Dialect = "sqlite"
+	SQLServer Dialect = "sqlserver"
+	// SQLServerMerge and SQLServerLocks are the other forms of SQL Server's upserts:
+	// MERGE with HOLDLOCK, and statements with UPDLOCK and HOLDLOCK.
+	SQLServerMerge Dialect = "sqlserver/merge"
+	SQLServerLocks Dialect = "sqlserver/updlock"
 )
 
 // Dialects are all of them, in the order in which they are shown.
-var Dialects = []Dialect{Postgres, SQLite}
+var Dialects = []Dialect{Postgres, SQLite, SQLServer}
+
+// heldVariant is what stands behind a dialect's name to hold every table.
+const heldVariant = "/held"
+
+// HoldAll is the dialect, but with every table written under locks, as if none
+// were Local. It is for tests: what is held is right in every database when it is
+// in one.
+func (d Dialect) HoldAll() Dialect { return d + heldVariant }
+
+// base is the dialect without a variant.
+func (d Dialect) base() Dialect {
+	name, _, _ := strings.Cut(string(d), "/")
+	return Dialect(name)
+}
+
+// Held tells whether a table, as it lives, is written under locks: read, joined
+// by package merge, and stored. Else the statements themselves join.
+func (d Dialect) Held(t *sink.Table, live *sink.Live) bool {
+	return d.holds(t) || d.base() == SQLServer && !sqlserver{}.decides(t, live)
+}
+
+// holds is Held, as far as it can be told without the live table.
+func (d Dialect) holds(t *sink.Table) bool {
+	return !t.Local() || strings.HasSuffix(string(d), heldVariant) || d.base() == SQLServer && (t.Occupied || Beside(t))
+}
 
 // dialect is what databases differ in. A relation is written by whole statements
 // of the dialect's own (upsert, update, remove, …); the joins are expressions that
@@ -180,15 +212,19 @@ type update struct {
 }
 
 func (d Dialect) impl() dialect {
-	if d == SQLite {
+	switch d.base() {
+	case SQLite:
 		return sqlite{}
+	case SQLServer:
+		_, form, _ := strings.Cut(string(d), "/")
+		return sqlserver{form: form}
 	}
 	return postgres{}
 }
 
 // Product is the database's name.
 func (d Dialect) Product() string {
-	return map[Dialect]string{Postgres: "PostgreSQL", SQLite: "SQLite"}[d]
+	return map[Dialect]string{Postgres: "PostgreSQL", SQLite: "SQLite", SQLServer: "SQL Server"}[d.base()]
 }
 
 // SkipLocked lets a statement that locks rows leave out those that another

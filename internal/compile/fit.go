@@ -1,11 +1,13 @@
 package compile
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -33,6 +35,9 @@ func Fit(live *sink.Live, c *merge.Change) error {
 		v, err := merge.ParseValue(k.Type, parts[i])
 		if err == nil {
 			err = fitColumn(live.Column(k.Name), v)
+		}
+		if l := live.Column(k.Name); err == nil && l != nil && l.Pads && strings.HasSuffix(parts[i], " ") {
+			err = errors.New("it ends in a blank, which the database takes no notice of: the row of another key would be this one's")
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", k.Name, err)
@@ -101,6 +106,11 @@ const (
 )
 
 func fitText(l *sink.LiveColumn, s string) error {
+	if l.CodePage != 0 {
+		if err := fitPage(l, s); err != nil {
+			return err
+		}
+	}
 	switch {
 	case l.Base == "real" && l.Bits > 0:
 		if n, err := strconv.ParseFloat(s, 32); err != nil || n == 0 && strings.ContainsAny(s, "123456789") {
@@ -111,8 +121,8 @@ func fitText(l *sink.LiveColumn, s string) error {
 			return fmt.Errorf("it holds the number %s, which has more digits than jsonb keeps", show(long))
 		}
 	case l.Length > 0:
-		if n := utf8.RuneCountInString(s); n > l.Length {
-			return fmt.Errorf("%d characters into %s", n, short(l.Type))
+		if n, of := lengthOf(l, s); n > l.Length {
+			return fmt.Errorf("%d %s into %s", n, of, short(l.Type))
 		}
 	case len(l.Labels) > 0:
 		if !slices.Contains(l.Labels, s) {
@@ -128,6 +138,21 @@ func fitText(l *sink.LiveColumn, s string) error {
 		}
 	}
 	return nil
+}
+
+// lengthOf counts a text as a column does, and says what was counted.
+func lengthOf(l *sink.LiveColumn, s string) (int, string) {
+	switch l.Units {
+	case sink.UTF16:
+		n := 0
+		for _, r := range s {
+			n += utf16.RuneLen(r)
+		}
+		return n, "UTF-16 units"
+	case sink.Bytes:
+		return len(inPage(l.CodePage, s)), "bytes"
+	}
+	return utf8.RuneCountInString(s), "characters"
 }
 
 func show(s string) string {

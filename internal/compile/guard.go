@@ -47,6 +47,10 @@ func GuardRefuses(d Dialect, t *sink.Table) []sink.Refusal {
 		say("SQLite has no guard trigger, since a trigger there cannot change the row that is being written. Whoever else writes the file can run the statement that hookfold sql prints")
 		return out
 	}
+	if d.base() == SQLServer {
+		say("SQL Server has no trigger that runs before a row is written: one that runs after it comes too late for an insert of a row that is there. Whoever else writes the table can call the procedure that hookfold sql --procedure prints")
+		return out
+	}
 	switch {
 	case t.Versions == sink.Beside:
 		say("a guard trigger joins by versions in the row, and keep_versions: beside keeps them elsewhere. Let the versions live in the table, or: %s", instead)

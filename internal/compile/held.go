@@ -8,7 +8,7 @@ import (
 	"github.com/hookfold/hookfold/sink"
 )
 
-// HeldStatements are what a sink runs for a table that is not Local. It locks
+// HeldStatements are what a sink runs for a table that is held. It locks
 // first, in a statement of its own, and only then reads: what is read cannot
 // change any more, so the joined rows are stored without a condition, but for
 // rows that are as they are to be.
@@ -34,6 +34,9 @@ type HeldStatements struct {
 	// Tombstones, Sets, Links, Aliases, Ledger and Meta are nil where a table
 	// does not need them.
 	Tombstones, Sets, Links, Aliases, Ledger, Meta *SideStatements
+	// Claim, Hold and Save are those of BesideStatements, empty for a table that
+	// keeps its versions in its rows.
+	Claim, Hold, Save string
 	// Members reads aliases by root, After links by what they replace, and
 	// LedgerOf and DropLedger take all entries of keys.
 	Members, After, LedgerOf, DropLedger string
@@ -55,10 +58,11 @@ const (
 // their numbers in order.
 const LockSQL = "select pg_advisory_xact_lock($1::int4, b) from unnest($2::int4[]) as b"
 
-// heldRow is a table that is not Local, all columns of its rows.
+// heldRow is a table that is held, all columns of its rows.
 func heldRow(t *sink.Table) *relation {
 	r := layout(t, t.Name, func(int) bool { return true })
-	if t.Occupied {
+	r.beside = Beside(t)
+	if t.Occupied && !r.beside {
 		r.more = append(r.more, plainField(SinceParam, SinceColumn, versionType), plainField(IDParam, OccupantColumn, versionType))
 	}
 	if t.OnDelete != merge.DeleteNone {
@@ -74,7 +78,7 @@ func heldRow(t *sink.Table) *relation {
 	return r
 }
 
-// heldRecords is the table of the records of a table that is not Local: those
+// heldRecords is the table of the records of a table that is held: those
 // of its occupants, and that of the row itself, whose occupant is ”.
 func heldRecords(t *sink.Table) *relation {
 	r := layout(t, OccupantsTable(t.Name), func(i int) bool {
@@ -104,7 +108,7 @@ func Refuses(t *sink.Table) []sink.Refusal {
 		return nil
 	}
 	var out []sink.Refusal
-	fields := occupants(t).fields()
+	fields := heldRecords(t).fields()
 	for i, f := range fields {
 		for _, g := range fields[:i] {
 			if strings.EqualFold(f.Name, g.Name) {
@@ -130,6 +134,9 @@ func compileHeld(d Dialect, t *sink.Table, live, records *sink.Live) (*Statement
 	h := &HeldStatements{Fields: r.reading(), Insert: r.insert(x, true), Update: r.replace(x, t), Delete: r.remove(x, r.key)}
 	h.Rows = r.read(x, r.key, true)
 	s := &Statements{Held: h, Known: r.known(x, r.key), Required: required(t, r, live)}
+	if r.beside {
+		h.Claim, h.Hold, h.Save = x.versions(quoteTable(x, VersionsTable(t.Name)))
+	}
 	var group []field
 	for i, at := range t.Group {
 		f := r.key[at]
@@ -199,7 +206,7 @@ func (d sqlite) oldest(s *side) string {
 // reading are the fields that a row is read by, in their order.
 func (r *relation) reading() []Param {
 	var out []Param
-	for _, f := range append(r.fields(), r.touch...) {
+	for _, f := range append(r.written(), r.touch...) {
 		out = append(out, f.Param)
 	}
 	return out
@@ -208,7 +215,7 @@ func (r *relation) reading() []Param {
 // read selects rows by some columns of the key.
 func (r *relation) read(d dialect, by []field, lock bool) Statement {
 	var columns []string
-	for _, f := range append(r.fields(), r.touch...) {
+	for _, f := range append(r.written(), r.touch...) {
 		columns = append(columns, d.read(at(d, f), f))
 	}
 	on, params := r.by(d, by)
@@ -223,7 +230,7 @@ func (r *relation) known(d dialect, by []field) Statement {
 func (r *relation) by(d dialect, by []field) (on string, params []Param) {
 	var conditions []string
 	for _, f := range by {
-		conditions = append(conditions, at(d, f)+" = "+d.param(f))
+		conditions = append(conditions, same(d, at(d, f), d.param(f), f))
 		params = append(params, f.Param)
 	}
 	return strings.Join(conditions, " and "), params
@@ -242,11 +249,11 @@ func (r *relation) rekey(d dialect) Statement {
 	params := []Param{old.Param, with.Param}
 	exprs := []string{d.param(old) + " as " + place(old), d.param(with) + " as " + place(with)}
 	return Statement{SQL: d.update(&update{table: quoteTable(d, r.name), set: []assignment{{r.key[0].Name, placed(with)}},
-		from: d.excluded(exprs, params), on: at(d, r.key[0]) + " = " + placed(old)}), Params: params}
+		from: d.excluded(exprs, params), on: same(d, at(d, r.key[0]), placed(old), old)}), Params: params}
 }
 
-// stores are the fields that are not part of the key.
-func (r *relation) stores() []field { return r.fields()[len(r.key):] }
+// stores are the columns that are not part of the key.
+func (r *relation) stores() []field { return r.written()[len(r.key):] }
 
 // put stores rows of a relation whatever is there.
 func (r *relation) put(d dialect) Statement {

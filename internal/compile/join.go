@@ -59,7 +59,7 @@ func (r *relation) moves(d dialect, in, at, versionOf func(field) string, keep b
 		case merge.First:
 			v := firsts[0]
 			firsts = firsts[1:]
-			m.when = fmt.Sprintf("%s is not null and case when %s is null then %s is null else %s <= %s end",
+			m.when = fmt.Sprintf("%s is not null and (%s is null and %s is null or %s <= %s)",
 				in(v), versionOf(v), at(f), d.version(in(v)), d.version(versionOf(v)))
 			if keep {
 				m.to = append(m.to, assignment{v.Name, in(v)})
@@ -91,6 +91,16 @@ func (r *relation) moves(d dialect, in, at, versionOf func(field) string, keep b
 // incoming and at name a column of the subquery excluded and of the table t.
 func incoming(d dialect, f field) string { return "excluded." + d.quote(f.Name) }
 func at(d dialect, f field) string       { return "t." + d.quote(f.Name) }
+
+// same says that a column of a key is what comes in.
+func same(d dialect, a, b string, f field) string {
+	if x, ok := d.(interface {
+		same(a, b string, f field) string
+	}); ok {
+		return x.same(a, b, f)
+	}
+	return a + " = " + b
+}
 
 // place names a field by its place, as no column is that stands beside it, and
 // placed is the field in a subquery whose columns are all named so.

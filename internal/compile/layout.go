@@ -223,10 +223,15 @@ func own(t *sink.Table) *relation {
 }
 
 // occupants is the table of the records of a table's occupants.
-func occupants(t *sink.Table) *relation {
-	if !t.Local() {
+func occupants(d Dialect, t *sink.Table) *relation {
+	if d.holds(t) {
 		return heldRecords(t)
 	}
+	return localRecords(t)
+}
+
+// localRecords is the table of the records of a table that its statements join.
+func localRecords(t *sink.Table) *relation {
 	r := layout(t, OccupantsTable(t.Name), func(i int) bool { return !t.OfKey(i) && t.Columns[i].Rule != merge.Touch })
 	r.key = append(r.key, field{Param: Param{Kind: IDParam, Name: OccupantColumn, Type: versionType}, scope: -1})
 	r.since = &field{Param: Param{Kind: SinceParam, Name: SinceColumn, Type: versionType}, rule: merge.Max, scope: -1}

@@ -21,7 +21,7 @@ func Lookup(d Dialect, t *sink.Table, live *sink.Live, columns []string) Stateme
 		}
 		f.n = len(params) + 1
 		params = append(params, f.Param)
-		on = append(on, at(x, f)+" = "+x.param(f))
+		on = append(on, same(x, at(x, f), x.param(f), f))
 	}
 	var shown []string
 	for _, k := range t.Key {
@@ -48,7 +48,7 @@ func Park(d Dialect, t *sink.Table, live *sink.Live, columns []string) Statement
 		f.n = len(params) + 1
 		params = append(params, f.Param)
 		exprs = append(exprs, x.param(f)+" as "+place(f))
-		on = append(on, at(x, f)+" = "+placed(f))
+		on = append(on, same(x, at(x, f), placed(f), f))
 	}
 	for _, name := range columns {
 		set = append(set, assignment{name, "null"})

@@ -33,6 +33,9 @@ func ProcedureScript(d Dialect, t *sink.Table, have Schemas) (string, error) {
 	if have.Records != nil {
 		records = merged(have.Records, records)
 	}
+	if d.base() == SQLServer {
+		return sqlserverProcedure(t, live)
+	}
 	return postgresProcedure(t, live, records)
 }
 

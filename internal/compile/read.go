@@ -27,7 +27,7 @@ type Reading struct {
 
 // Read makes the statements that read a table's rows as they live.
 func Read(d Dialect, t *sink.Table, live *sink.Live) (*Reading, error) {
-	if !t.Local() {
+	if d.Held(t, live) {
 		return readHeld(d, t, live)
 	}
 	all := *t
@@ -63,7 +63,7 @@ func Read(d Dialect, t *sink.Table, live *sink.Live) (*Reading, error) {
 	var on []string
 	for _, f := range r.key {
 		params = append(params, f.Param)
-		on = append(on, at(x, f)+" = "+x.param(f))
+		on = append(on, same(x, at(x, f), x.param(f), f))
 	}
 	columns := strings.Join(exprs, ", ")
 	out.ByKey = Statement{SQL: x.byKey(columns, quoteTable(x, t.Name), strings.Join(on, " and "), params, false), Params: params}
@@ -82,12 +82,15 @@ func readHeld(d Dialect, t *sink.Table, live *sink.Live) (*Reading, error) {
 	}
 	x := d.impl()
 	var columns []string
-	for _, f := range append(r.fields(), r.touch...) {
+	for _, f := range append(r.written(), r.touch...) {
 		columns = append(columns, x.read(at(x, f), f))
 	}
 	out := &Reading{ByKey: r.read(x, r.key, false), Fields: r.reading(),
 		All: fmt.Sprintf("select %s from %s as t", strings.Join(columns, ", "), quoteTable(x, t.Name))}
 	out.pages(x, r.key)
+	if r.beside {
+		out.Versions, out.VersionsByKey = x.readVersions(quoteTable(x, VersionsTable(t.Name)))
+	}
 	return out, nil
 }
 

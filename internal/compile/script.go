@@ -49,7 +49,7 @@ func Script(d Dialect, t *sink.Table, have Schemas) (string, error) {
 		if s.SQL == "" {
 			return
 		}
-		text := strings.Join(s.All(), ";\n") + ";\n"
+		text := strings.TrimSuffix(strings.Join(s.All(), ";\n"), ";") + ";\n"
 		fmt.Fprintf(&b, "\n-- %s\n", what)
 		if slices.Equal(last, s.Params) {
 			b.WriteString("-- The same parameters.\n" + text)

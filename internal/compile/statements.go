@@ -38,8 +38,8 @@ type Statements struct {
 	Occupants *OccupantStatements
 	// Beside is nil for a table that keeps its versions in its rows.
 	Beside *BesideStatements
-	// Held is nil for a table that is Local. Of one that is not, only Held,
-	// Known and Required are there.
+	// Held is nil for a table that its statements join. Of one that is held, only
+	// Held, Known and Required are there.
 	Held *HeldStatements
 	// Known tells of which keys there are rows, without locking them.
 	Known Statement
@@ -59,7 +59,7 @@ type Required struct {
 // is missing is a *MissingError. records is the live schema of the occupants'
 // table, and only needed for a table with occupants.
 func Compile(d Dialect, t *sink.Table, live, records *sink.Live) (*Statements, error) {
-	if !t.Local() {
+	if d.Held(t, live) {
 		return compileHeld(d, t, live, records)
 	}
 	return compileWith(d.impl(), t, live, records)
@@ -93,7 +93,7 @@ func compileWith(x dialect, t *sink.Table, live, records *sink.Live) (*Statement
 		s.Upsert, s.Stub, s.Update, s.Lock = r.insert(x, false), r.insert(x, true), r.update(x), r.lock(x)
 	}
 	if t.Occupied {
-		o := occupants(t)
+		o := localRecords(t)
 		if records == nil {
 			records = &sink.Live{}
 		}
@@ -145,6 +145,11 @@ func isKey(t *sink.Table, name string) bool {
 // insert writes the upsert of a relation, or with stub an insert that leaves a
 // row that is there alone.
 func (r *relation) insert(d dialect, stub bool) Statement {
+	u := r.upsertion(d, stub)
+	return statement(d.upsert(u), u.params)
+}
+
+func (r *relation) upsertion(d dialect, stub bool) *upsert {
 	u := &upsert{table: quoteTable(d, r.name), key: r.keyNames(d), params: r.params(false)}
 	for _, f := range r.written() {
 		u.columns = append(u.columns, d.quote(f.Name))
@@ -159,7 +164,7 @@ func (r *relation) insert(d dialect, stub bool) Statement {
 		moves := r.moves(d, d.incoming, at, at, true)
 		u.set, u.differs = r.assignments(d, moves, at), condition(moves, true)
 	}
-	return statement(d.upsert(u), u.params)
+	return u
 }
 
 // fresh is what a field of a new row gets.
@@ -209,7 +214,7 @@ func (r *relation) lock(d dialect) Statement {
 	}
 	var on, firsts []string
 	for _, f := range r.key {
-		on = append(on, at(d, f)+" = "+d.param(f))
+		on = append(on, same(d, at(d, f), d.param(f), f))
 	}
 	if r.beside {
 		for _, f := range r.values {
@@ -225,7 +230,7 @@ func (r *relation) lock(d dialect) Statement {
 func (r *relation) sameKey(d dialect, in func(field) string) string {
 	var on []string
 	for _, f := range r.key {
-		on = append(on, at(d, f)+" = "+in(f))
+		on = append(on, same(d, at(d, f), in(f), f))
 	}
 	return strings.Join(on, " and ")
 }

@@ -29,7 +29,7 @@ type applier struct {
 // goes, last group first, so that a row that is gone is in nobody's way.
 func (a *applier) write(groups []sink.Group, states []*tableState) error {
 	held := make([]*holder, len(groups))
-	if list := locks(groups); len(list) > 0 {
+	if list := locks(groups, states); len(list) > 0 {
 		if err := a.lock(a.ctx, list); err != nil {
 			return err
 		}

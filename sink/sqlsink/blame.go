@@ -48,7 +48,7 @@ func (s *sqlSink) culprits(ctx context.Context, b *sink.Batch, f *fault) (*sink.
 				return err
 			}
 		}
-		if err := c.lock(ctx, locks(b.Groups)); err != nil {
+		if err := c.lock(ctx, locks(b.Groups, states)); err != nil {
 			return err
 		}
 		if err := c.defers(ctx, false); err != nil { // the commit would not tell the rows

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/hookfold/hookfold/internal/compile"
 	"github.com/hookfold/hookfold/sink"
 	"github.com/hookfold/hookfold/sink/sinktest"
 )
@@ -16,6 +17,16 @@ func Cut(s sink.Sink, fault func() sinktest.Fault) {
 	sql := s.(*sqlSink)
 	sql.engine = &cutEngine{sql.engine, fault}
 }
+
+// HoldAll lets a sink write every table under locks.
+func HoldAll(s sink.Sink) {
+	sql := s.(*sqlSink)
+	sql.engine = &heldEngine{sql.engine}
+}
+
+type heldEngine struct{ engine }
+
+func (e *heldEngine) dialect() compile.Dialect { return e.engine.dialect().HoldAll() }
 
 type cutEngine struct {
 	engine

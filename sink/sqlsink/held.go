@@ -26,11 +26,11 @@ type lock struct {
 // locks gives what a batch locks, in the order in which everybody locks. A table
 // with links is locked as a whole, since a link may join any two of its rows;
 // of other tables the groups or keys that are concerned.
-func locks(groups []sink.Group) []lock {
+func locks(groups []sink.Group, states []*tableState) []lock {
 	set := map[lock]bool{}
-	for _, g := range groups {
+	for i, g := range groups {
 		switch t := g.Table; {
-		case t.Local():
+		case states[i].statements.Held == nil:
 		case compile.Linked(t.Table):
 			set[wholeTable(t)] = true
 		default:
@@ -90,7 +90,7 @@ type tombstone struct {
 	at      merge.Value
 }
 
-// holder writes the rows of one table that is not Local: it reads what the batch
+// holder writes the rows of one table that is held: it reads what the batch
 // concerns, lets package merge join the batch, and stores what has changed.
 type holder struct {
 	*applier
@@ -108,6 +108,7 @@ type holder struct {
 	chains  *merge.Chains
 	ledger  map[entry]merge.Amount
 	purged  merge.Version
+	beside  map[merge.Key]map[string]string // versions that lie beside, by name
 
 	held  *merge.Held
 	wrote merge.Written
@@ -119,6 +120,7 @@ type holder struct {
 	bury                              []merge.Key
 	unbury                            []merge.Key
 	post                              []entry
+	moved                             []merge.Key // their versions lie beside
 	changed                           map[merge.Key]bool
 }
 
@@ -126,7 +128,7 @@ func (a *applier) holder(g sink.Group, st *tableState) *holder {
 	return &holder{
 		applier: a, g: g, table: g.Table, st: st, s: st.statements.Held,
 		rows: map[merge.Key]*merge.Row{}, records: map[record]*merge.Row{}, tombs: map[merge.Key]tombstone{}, sets: map[merge.Key]merge.Set{},
-		links: merge.Links{}, ledger: map[entry]merge.Amount{}, changed: map[merge.Key]bool{},
+		links: merge.Links{}, ledger: map[entry]merge.Amount{}, beside: map[merge.Key]map[string]string{}, changed: map[merge.Key]bool{},
 	}
 }
 
@@ -163,11 +165,13 @@ func (w *holder) decide() {
 			w.deletes = append(w.deletes, item{row: was})
 			w.changed[k] = true
 		case was == nil:
+			w.moved = append(w.moved, k)
 			if w.acceptable(k, shown, true) {
 				w.inserts = append(w.inserts, item{row: shown})
 			}
 			w.changed[k] = true
 		case !w.sameShown(was, shown):
+			w.moved = append(w.moved, k)
 			if w.acceptable(k, shown, false) {
 				w.updates = append(w.updates, item{row: shown})
 			}

@@ -1,6 +1,8 @@
 package sqlsink
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -131,6 +133,9 @@ func (w *holder) readSets(keys map[merge.Key]bool) ([]merge.Key, error) {
 func (w *holder) readRows(keys map[merge.Key]bool, groups []merge.Key) error {
 	take := func(cols []cell) *merge.Row {
 		r := rowOf(w.table, w.s.Fields, cols)
+		if w.s.Hold != "" {
+			complete(w.table, r, w.beside[r.Key])
+		}
 		w.complete(r)
 		r.Written = true
 		return r
@@ -162,6 +167,9 @@ func (w *holder) readRows(keys map[merge.Key]bool, groups []merge.Key) error {
 	if len(list) == 0 {
 		return nil
 	}
+	if err := w.readBeside(keys); err != nil {
+		return err
+	}
 	err := w.query(w.ctx, w.s.Rows, list, func(n int, cols []cell) error {
 		r := take(cols)
 		r.Key = list[n].row.Key
@@ -175,6 +183,25 @@ func (w *holder) readRows(keys map[merge.Key]bool, groups []merge.Key) error {
 		r := takeRecord(cols)
 		r.Key = list[n].row.Key
 		w.records[recordOf(r)] = r
+		return nil
+	})
+}
+
+// readBeside reads the versions that lie beside the rows of keys.
+func (w *holder) readBeside(keys map[merge.Key]bool) error {
+	if w.s.Hold == "" {
+		return nil
+	}
+	return w.sideRows(w.ctx, w.s.Hold, w.table.Name, keyTexts(slices.Sorted(maps.Keys(keys))), func(cols []cell) error {
+		k, err := compile.ParseKeyText(cols[0].text)
+		if err != nil || !cols[1].ok {
+			return err
+		}
+		v := map[string]string{}
+		w.beside[k] = v
+		if err := json.Unmarshal([]byte(cols[1].text), &v); err != nil {
+			return fmt.Errorf("versions of %s %s: %w", w.table.Name, cols[0].text, err)
+		}
 		return nil
 	})
 }

@@ -1,6 +1,7 @@
 package sqlsink
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/hookfold/hookfold/internal/compile"
@@ -59,8 +60,62 @@ func (w *holder) store() error {
 	return w.storeBeside()
 }
 
+// versionsOf are the versions of a row by the names of the columns that would
+// hold them.
+func versionsOf(t *sink.Table, r *merge.Row) map[string]string {
+	v := map[string]string{}
+	for s, name := range t.Scopes() {
+		if r.Scopes[s] != "" {
+			v[compile.ScopeColumn(name)] = string(r.Scopes[s])
+		}
+	}
+	for i, c := range t.Columns {
+		if r.Cells[i].Version != "" {
+			v[compile.FirstColumn(c.Name)] = string(r.Cells[i].Version)
+		}
+	}
+	if o := r.Occupant; o != nil {
+		v[compile.OccupantColumn] = o.ID
+		if o.Since != "" {
+			v[compile.SinceColumn] = string(o.Since)
+		}
+	}
+	return v
+}
+
+// storeVersions stores the versions that lie beside rows.
+func (w *holder) storeVersions() error {
+	if w.s.Save == "" {
+		return nil
+	}
+	keys, saved := newColumns(1), newColumns(2)
+	for _, k := range w.moved {
+		b, err := json.Marshal(versionsOf(w.table, w.held.Shown(k)))
+		if err != nil {
+			return err
+		}
+		keys.add(cell{compile.KeyText(k), true})
+		saved.add(cell{compile.KeyText(k), true}, cell{string(b), true})
+	}
+	for _, x := range []struct {
+		sql     string
+		columns columns
+	}{{w.s.Claim, keys}, {w.s.Save, saved}} {
+		if len(w.moved) == 0 {
+			break
+		}
+		if _, err := w.side(w.ctx, x.sql, w.table.Name, x.columns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // storeBeside stores what tables beside remember.
 func (w *holder) storeBeside() error {
+	if err := w.storeVersions(); err != nil {
+		return err
+	}
 	if s := w.s.Tombstones; s != nil {
 		c := newColumns(3)
 		for _, k := range w.bury {

@@ -95,7 +95,7 @@ update every_rule as t
 set status = case when excluded.p12 collate "C" >= coalesce(excluded.p15, '') collate "C" then excluded.p3 else t.status end,
     amount = case when excluded.p12 collate "C" >= coalesce(excluded.p15, '') collate "C" then excluded.p4 else t.amount end,
     note = case when excluded.p13 collate "C" >= coalesce(excluded.p16, '') collate "C" then excluded.p5 else t.note end,
-    origin = case when excluded.p14 is not null and case when excluded.p17 is null then t.origin is null else excluded.p14 collate "C" <= excluded.p17 collate "C" end then excluded.p6 else t.origin end,
+    origin = case when excluded.p14 is not null and (excluded.p17 is null and t.origin is null or excluded.p14 collate "C" <= excluded.p17 collate "C") then excluded.p6 else t.origin end,
     top = case when excluded.p7 is not null and (t.top is null or excluded.p7 > t.top) then excluded.p7 else t.top end,
     name = case when excluded.p8 is not null and (t.name is null or excluded.p8 collate "C" > t.name collate "C") then excluded.p8 else t.name end,
     since = case when excluded.p9 is not null and (t.since is null or t.since > excluded.p9) then excluded.p9 else t.since end,
@@ -103,7 +103,7 @@ set status = case when excluded.p12 collate "C" >= coalesce(excluded.p15, '') co
     tags = case when excluded.p11 is not null then case when t.tags is null then excluded.p11 else array(select distinct x collate "C" from unnest(t.tags || excluded.p11) as x where x is not null order by 1) end else t.tags end,
     changed_at = case when (excluded.p12 collate "C" >= coalesce(excluded.p15, '') collate "C" and (excluded.p3 is distinct from t.status or excluded.p4 is distinct from t.amount))
            or (excluded.p13 collate "C" >= coalesce(excluded.p16, '') collate "C" and (excluded.p5 is distinct from t.note))
-           or (excluded.p14 is not null and case when excluded.p17 is null then t.origin is null else excluded.p14 collate "C" <= excluded.p17 collate "C" end and (excluded.p6 is distinct from t.origin))
+           or (excluded.p14 is not null and (excluded.p17 is null and t.origin is null or excluded.p14 collate "C" <= excluded.p17 collate "C") and (excluded.p6 is distinct from t.origin))
            or (excluded.p7 is not null and (t.top is null or excluded.p7 > t.top))
            or (excluded.p8 is not null and (t.name is null or excluded.p8 collate "C" > t.name collate "C"))
            or (excluded.p9 is not null and (t.since is null or t.since > excluded.p9))
@@ -131,7 +131,7 @@ from (select v.p1 as p1,
 where t.tenant = excluded.p1 and t."no" = excluded.p2
   and ((excluded.p12 collate "C" >= coalesce(excluded.p15, '') collate "C" and (excluded.p3 is distinct from t.status or excluded.p4 is distinct from t.amount))
    or (excluded.p13 collate "C" >= coalesce(excluded.p16, '') collate "C" and (excluded.p5 is distinct from t.note))
-   or (excluded.p14 is not null and case when excluded.p17 is null then t.origin is null else excluded.p14 collate "C" <= excluded.p17 collate "C" end and (excluded.p6 is distinct from t.origin))
+   or (excluded.p14 is not null and (excluded.p17 is null and t.origin is null or excluded.p14 collate "C" <= excluded.p17 collate "C") and (excluded.p6 is distinct from t.origin))
    or (excluded.p7 is not null and (t.top is null or excluded.p7 > t.top))
    or (excluded.p8 is not null and (t.name is null or excluded.p8 collate "C" > t.name collate "C"))
    or (excluded.p9 is not null and (t.since is null or t.since > excluded.p9))
@@ -232,7 +232,7 @@ update every_rule as t
 set status = case when excluded.p12 collate binary >= coalesce(excluded.p15, '') collate binary then excluded.p3 else t.status end,
     amount = case when excluded.p12 collate binary >= coalesce(excluded.p15, '') collate binary then excluded.p4 else t.amount end,
     note = case when excluded.p13 collate binary >= coalesce(excluded.p16, '') collate binary then excluded.p5 else t.note end,
-    origin = case when excluded.p14 is not null and case when excluded.p17 is null then t.origin is null else excluded.p14 collate binary <= excluded.p17 collate binary end then excluded.p6 else t.origin end,
+    origin = case when excluded.p14 is not null and (excluded.p17 is null and t.origin is null or excluded.p14 collate binary <= excluded.p17 collate binary) then excluded.p6 else t.origin end,
     top = case when excluded.p7 is not null and (t.top is null or hookfold_decimal(excluded.p7, t.top) > 0) then excluded.p7 else t.top end,
     name = case when excluded.p8 is not null and (t.name is null or excluded.p8 collate binary > t.name) then excluded.p8 else t.name end,
     since = case when excluded.p9 is not null and (t.since is null or t.since collate binary > excluded.p9) then excluded.p9 else t.since end,
@@ -240,7 +240,7 @@ set status = case when excluded.p12 collate binary >= coalesce(excluded.p15, '')
     tags = case when excluded.p11 is not null then case when t.tags is null then excluded.p11 else (select json_group_array(value) from (select value from json_each(t.tags) where value is not null union select value from json_each(excluded.p11) order by 1 collate binary)) end else t.tags end,
     changed_at = case when (excluded.p12 collate binary >= coalesce(excluded.p15, '') collate binary and (excluded.p3 collate binary is not t.status or excluded.p4 collate binary is not t.amount))
            or (excluded.p13 collate binary >= coalesce(excluded.p16, '') collate binary and (excluded.p5 collate binary is not t.note))
-           or (excluded.p14 is not null and case when excluded.p17 is null then t.origin is null else excluded.p14 collate binary <= excluded.p17 collate binary end and (excluded.p6 collate binary is not t.origin))
+           or (excluded.p14 is not null and (excluded.p17 is null and t.origin is null or excluded.p14 collate binary <= excluded.p17 collate binary) and (excluded.p6 collate binary is not t.origin))
            or (excluded.p7 is not null and (t.top is null or hookfold_decimal(excluded.p7, t.top) > 0))
            or (excluded.p8 is not null and (t.name is null or excluded.p8 collate binary > t.name))
            or (excluded.p9 is not null and (t.since is null or t.since collate binary > excluded.p9))
@@ -251,10 +251,138 @@ from (select ?1 as p1, ?2 as p2, ?3 as p3, ?4 as p4, ?5 as p5, ?6 as p6, ?7 as p
 where t.tenant = excluded.p1 and t."no" = excluded.p2
   and ((excluded.p12 collate binary >= coalesce(excluded.p15, '') collate binary and (excluded.p3 collate binary is not t.status or excluded.p4 collate binary is not t.amount))
    or (excluded.p13 collate binary >= coalesce(excluded.p16, '') collate binary and (excluded.p5 collate binary is not t.note))
-   or (excluded.p14 is not null and case when excluded.p17 is null then t.origin is null else excluded.p14 collate binary <= excluded.p17 collate binary end and (excluded.p6 collate binary is not t.origin))
+   or (excluded.p14 is not null and (excluded.p17 is null and t.origin is null or excluded.p14 collate binary <= excluded.p17 collate binary) and (excluded.p6 collate binary is not t.origin))
    or (excluded.p7 is not null and (t.top is null or hookfold_decimal(excluded.p7, t.top) > 0))
    or (excluded.p8 is not null and (t.name is null or excluded.p8 collate binary > t.name))
    or (excluded.p9 is not null and (t.since is null or t.since collate binary > excluded.p9))
    or (excluded.p10 is not null and (t.step is null or case excluded.p10 collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.step collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
    or (excluded.p11 is not null and ((t.tags is null or (select json_group_array(value) from (select value from json_each(t.tags) where value is not null union select value from json_each(excluded.p11) order by 1 collate binary)) collate binary is not t.tags))));
+
+==== sqlserver
+
+-- Table every_rule for sqlserver. Versions are text and compared as bytes; NULL is older than all.
+-- Each statement is for a batch: @rows is a JSON list with an object per row, with the number n of the row and a text, or null, for each of p1, p2, …; v.p1 is p1. No key may come twice in a batch. @table is the name of the table.
+
+-- What has to be there:
+create table every_rule (
+    tenant nvarchar(450) collate Latin1_General_BIN2 not null,
+    no bigint not null,
+    status nvarchar(max),
+    amount decimal(10,2),
+    note nvarchar(20),
+    origin nvarchar(max),
+    [top] decimal(38,18),
+    name nvarchar(max),
+    since datetimeoffset(6),
+    step nvarchar(max),
+    tags nvarchar(max),
+    changed_at datetimeoffset(6),
+    primary key (tenant, no)
+);
+if object_id(N'hookfold_versions', N'U') is null
+create table hookfold_versions (
+    table_name nvarchar(256) collate Latin1_General_BIN2 not null,
+    [key] nvarchar(450) collate Latin1_General_BIN2 not null,
+    versions nvarchar(max),
+    primary key nonclustered (table_name, [key])
+);
+
+-- What becomes of a row is not told by the row alone. So in one transaction: lock, then read all that the batch
+-- concerns, join it outside of the database, and store what has changed.
+
+-- Lock, in a statement of its own: the keys' numbers, ascending, each by:
+exec @got = sp_getapplock @Resource = N'hookfold 0', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 1000;
+
+-- Read and lock rows:
+--   p1 tenant: key, text
+--   p2 no: key, int
+select v.n, t.tenant, t.no, t.status, convert(varchar(50), t.amount), t.note, t.origin, convert(varchar(50), t.[top]), t.name, t.since, t.step, t.tags, t.changed_at
+from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2') as v
+join every_rule as t with (updlock, rowlock) on t.tenant = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.tenant + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.no = cast(v.p2 as bigint)
+order by v.n;
+
+-- Remove rows:
+-- The same parameters.
+delete t
+from every_rule as t
+join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2') as v on t.tenant = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.tenant + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.no = cast(v.p2 as bigint);
+
+-- Change rows:
+--   p1 tenant: key, text
+--   p2 no: key, int
+--   p3 status: text, latest, set if row_version is not NULL
+--   p4 amount: numeric(10,2), latest, set if row_version is not NULL
+--   p5 note: text(20), latest, set if note_version is not NULL
+--   p6 origin: text, first
+--   p7 top: numeric, max
+--   p8 name: text, max
+--   p9 since: timestamp, min
+--   p10 step: text, ladder
+--   p11 tags: text[], union
+--   p12 row_version: version of scope row, NULL if it is not set
+--   p13 note_version: version of scope note, NULL if it is not set
+--   p14 origin__first: version of origin, NULL if it is not set
+update t
+set status = excluded.p3,
+    amount = excluded.p4,
+    note = excluded.p5,
+    origin = excluded.p6,
+    [top] = excluded.p7,
+    name = excluded.p8,
+    since = excluded.p9,
+    step = excluded.p10,
+    tags = excluded.p11,
+    changed_at = case when ((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.status as nvarchar(max)) + N'.' or (excluded.p3 is null and t.status is not null) or (excluded.p3 is not null and t.status is null))
+      or (excluded.p4 <> t.amount or (excluded.p4 is null and t.amount is not null) or (excluded.p4 is not null and t.amount is null))
+      or ((cast(excluded.p5 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.note as nvarchar(max)) + N'.' or (excluded.p5 is null and t.note is not null) or (excluded.p5 is not null and t.note is null))
+      or ((cast(excluded.p6 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.origin as nvarchar(max)) + N'.' or (excluded.p6 is null and t.origin is not null) or (excluded.p6 is not null and t.origin is null))
+      or (excluded.p7 <> t.[top] or (excluded.p7 is null and t.[top] is not null) or (excluded.p7 is not null and t.[top] is null))
+      or ((cast(excluded.p8 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.name as nvarchar(max)) + N'.' or (excluded.p8 is null and t.name is not null) or (excluded.p8 is not null and t.name is null))
+      or (excluded.p9 <> t.since or (excluded.p9 is null and t.since is not null) or (excluded.p9 is not null and t.since is null))
+      or ((cast(excluded.p10 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.step as nvarchar(max)) + N'.' or (excluded.p10 is null and t.step is not null) or (excluded.p10 is not null and t.step is null))
+      or ((cast(excluded.p11 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.tags as nvarchar(max)) + N'.' or (excluded.p11 is null and t.tags is not null) or (excluded.p11 is not null and t.tags is null)) then sysutcdatetime() else t.changed_at end
+from every_rule as t
+join (select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) as p1, cast(v.p2 as bigint) as p2, v.p3 as p3, cast(v.p4 as decimal(10,2)) as p4, v.p5 as p5, v.p6 as p6, cast(v.p7 as decimal(38,18)) as p7, v.p8 as p8, cast(replace(v.p9, N'Z', N'+00:00') as datetimeoffset(6)) as p9, v.p10 as p10, v.p11 as p11, v.p12 as p12, v.p13 as p13, v.p14 as p14
+    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9', p10 nvarchar(max) '$.p10', p11 nvarchar(max) '$.p11', p12 nvarchar(max) '$.p12', p13 nvarchar(max) '$.p13', p14 nvarchar(max) '$.p14') as v) as excluded on t.tenant = excluded.p1 and (t.tenant + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.' and t.no = excluded.p2
+where (((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.status as nvarchar(max)) + N'.' or (excluded.p3 is null and t.status is not null) or (excluded.p3 is not null and t.status is null))
+   or (excluded.p4 <> t.amount or (excluded.p4 is null and t.amount is not null) or (excluded.p4 is not null and t.amount is null))
+   or ((cast(excluded.p5 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.note as nvarchar(max)) + N'.' or (excluded.p5 is null and t.note is not null) or (excluded.p5 is not null and t.note is null))
+   or ((cast(excluded.p6 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.origin as nvarchar(max)) + N'.' or (excluded.p6 is null and t.origin is not null) or (excluded.p6 is not null and t.origin is null))
+   or (excluded.p7 <> t.[top] or (excluded.p7 is null and t.[top] is not null) or (excluded.p7 is not null and t.[top] is null))
+   or ((cast(excluded.p8 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.name as nvarchar(max)) + N'.' or (excluded.p8 is null and t.name is not null) or (excluded.p8 is not null and t.name is null))
+   or (excluded.p9 <> t.since or (excluded.p9 is null and t.since is not null) or (excluded.p9 is not null and t.since is null))
+   or ((cast(excluded.p10 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.step as nvarchar(max)) + N'.' or (excluded.p10 is null and t.step is not null) or (excluded.p10 is not null and t.step is null))
+   or ((cast(excluded.p11 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.tags as nvarchar(max)) + N'.' or (excluded.p11 is null and t.tags is not null) or (excluded.p11 is not null and t.tags is null)));
+
+-- Insert rows:
+-- The same parameters.
+declare @hookfold_tries int = 5;
+while @hookfold_tries > 0
+begin
+begin try
+insert into every_rule (tenant, no, status, amount, note, origin, [top], name, since, step, tags, changed_at)
+select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
+    cast(v.p2 as bigint),
+    v.p3,
+    cast(v.p4 as decimal(10,2)),
+    v.p5,
+    v.p6,
+    cast(v.p7 as decimal(38,18)),
+    v.p8,
+    cast(replace(v.p9, N'Z', N'+00:00') as datetimeoffset(6)),
+    v.p10,
+    v.p11,
+    sysutcdatetime()
+from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9', p10 nvarchar(max) '$.p10', p11 nvarchar(max) '$.p11', p12 nvarchar(max) '$.p12', p13 nvarchar(max) '$.p13', p14 nvarchar(max) '$.p14') as v
+where not exists (select 1 from every_rule as t where t.tenant = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.tenant + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.no = cast(v.p2 as bigint));
+set @hookfold_tries = 0;
+end try
+begin catch
+set @hookfold_tries = @hookfold_tries - 1;
+if @hookfold_tries = 0 or xact_state() = -1 or not (error_number() in (2601, 2627))
+begin
+    throw;
+end;
+end catch;
+end;
 

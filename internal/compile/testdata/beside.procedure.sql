@@ -6,3 +6,7 @@
 
 -- SQLite has no procedures. Run the statement that hookfold sql prints: it takes one row, with the same parameters
 
+==== sqlserver
+
+-- table every_rule: its versions are kept beside (keep_versions: beside) and joined outside of the database
+

@@ -68,8 +68,8 @@ begin
         row_version = case when excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.row_version else t.row_version end,
         note = case when excluded.note_version collate "C" >= coalesce(t.note_version, '') collate "C" then excluded.note else t.note end,
         note_version = case when excluded.note_version collate "C" >= coalesce(t.note_version, '') collate "C" then excluded.note_version else t.note_version end,
-        origin = case when excluded.origin__first is not null and case when t.origin__first is null then t.origin is null else excluded.origin__first collate "C" <= t.origin__first collate "C" end then excluded.origin else t.origin end,
-        origin__first = case when excluded.origin__first is not null and case when t.origin__first is null then t.origin is null else excluded.origin__first collate "C" <= t.origin__first collate "C" end then excluded.origin__first else t.origin__first end,
+        origin = case when excluded.origin__first is not null and (t.origin__first is null and t.origin is null or excluded.origin__first collate "C" <= t.origin__first collate "C") then excluded.origin else t.origin end,
+        origin__first = case when excluded.origin__first is not null and (t.origin__first is null and t.origin is null or excluded.origin__first collate "C" <= t.origin__first collate "C") then excluded.origin__first else t.origin__first end,
         top = case when excluded.top is not null and (t.top is null or excluded.top > t.top) then excluded.top else t.top end,
         name = case when excluded.name is not null and (t.name is null or excluded.name collate "C" > t.name collate "C") then excluded.name else t.name end,
         since = case when excluded.since is not null and (t.since is null or t.since > excluded.since) then excluded.since else t.since end,
@@ -77,7 +77,7 @@ begin
         tags = case when excluded.tags is not null then case when t.tags is null then excluded.tags else array(select distinct x collate "C" from unnest(t.tags || excluded.tags) as x where x is not null order by 1) end else t.tags end,
         changed_at = case when (excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" and (excluded.status is distinct from t.status or excluded.amount is distinct from t.amount))
                or (excluded.note_version collate "C" >= coalesce(t.note_version, '') collate "C" and (excluded.note is distinct from t.note))
-               or (excluded.origin__first is not null and case when t.origin__first is null then t.origin is null else excluded.origin__first collate "C" <= t.origin__first collate "C" end and (excluded.origin is distinct from t.origin))
+               or (excluded.origin__first is not null and (t.origin__first is null and t.origin is null or excluded.origin__first collate "C" <= t.origin__first collate "C") and (excluded.origin is distinct from t.origin))
                or (excluded.top is not null and (t.top is null or excluded.top > t.top))
                or (excluded.name is not null and (t.name is null or excluded.name collate "C" > t.name collate "C"))
                or (excluded.since is not null and (t.since is null or t.since > excluded.since))
@@ -86,7 +86,7 @@ begin
           then clock_timestamp() else t.changed_at end
     where (excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" and (excluded.status is distinct from t.status or excluded.amount is distinct from t.amount or excluded.row_version is distinct from t.row_version))
        or (excluded.note_version collate "C" >= coalesce(t.note_version, '') collate "C" and (excluded.note is distinct from t.note or excluded.note_version is distinct from t.note_version))
-       or (excluded.origin__first is not null and case when t.origin__first is null then t.origin is null else excluded.origin__first collate "C" <= t.origin__first collate "C" end and (excluded.origin is distinct from t.origin or excluded.origin__first is distinct from t.origin__first))
+       or (excluded.origin__first is not null and (t.origin__first is null and t.origin is null or excluded.origin__first collate "C" <= t.origin__first collate "C") and (excluded.origin is distinct from t.origin or excluded.origin__first is distinct from t.origin__first))
        or (excluded.top is not null and (t.top is null or excluded.top > t.top))
        or (excluded.name is not null and (t.name is null or excluded.name collate "C" > t.name collate "C"))
        or (excluded.since is not null and (t.since is null or t.since > excluded.since))
@@ -102,4 +102,8 @@ commit;
 ==== sqlite
 
 -- SQLite has no procedures. Run the statement that hookfold sql prints: it takes one row, with the same parameters
+
+==== sqlserver
+
+-- table every_rule: occupants, unions, and max and min of text are joined outside of the database, under locks, since T-SQL cannot decide them exactly
 

@@ -34,3 +34,46 @@ commit;
 
 -- SQLite has no procedures. Run the statement that hookfold sql prints: it takes one row, with the same parameters
 
+==== sqlserver
+
+-- Procedure that joins a row into table user for sqlserver. It may be called by any number of sessions, in any order, as
+-- often as one likes, inside a transaction or not; @hookfold_changed tells whether anything has changed. Versions are
+-- text and compared as bytes; NULL is older than all. What is left out, or NULL, says nothing, but for the columns of a
+-- version that is given:
+--   exec hookfold_user @id = …;
+--   @id: key, uuid
+-- To remove it: drop procedure hookfold_user;
+
+create or alter procedure hookfold_user
+    @id uniqueidentifier,
+    @hookfold_changed bit = null output
+as
+begin
+set nocount on;
+set xact_abort off; -- an insert that comes too late must not end the caller's transaction
+if @id is null
+begin
+    throw 51001, N'@id is NULL, and names no row', 1;
+end;
+declare @hookfold_written int = 0;
+declare @hookfold_tries int = 5;
+while @hookfold_tries > 0
+begin
+begin try
+insert into [user] (id)
+select @id
+where not exists (select 1 from [user] as t where t.id = @id);
+set @hookfold_written = @hookfold_written + @@rowcount;
+set @hookfold_tries = 0;
+end try
+begin catch
+set @hookfold_tries = @hookfold_tries - 1;
+if @hookfold_tries = 0 or xact_state() = -1 or not (error_number() in (2601, 2627) or error_number() = 1205 and @@trancount = 0)
+begin
+    throw;
+end;
+end catch;
+end;
+set @hookfold_changed = case when @hookfold_written > 0 then 1 else 0 end;
+end;
+

@@ -115,3 +115,7 @@ commit;
 
 -- SQLite has no procedures. Run the statement that hookfold sql prints: it takes one row, with the same parameters
 
+==== sqlserver
+
+-- table booking: occupants, unions, and max and min of text are joined outside of the database, under locks, since T-SQL cannot decide them exactly
+

@@ -51,3 +51,80 @@ commit;
 
 -- SQLite has no procedures. Run the statement that hookfold sql prints: it takes one row, with the same parameters
 
+==== sqlserver
+
+-- Procedure that joins a row into table payment for sqlserver. It may be called by any number of sessions, in any order, as
+-- often as one likes, inside a transaction or not; @hookfold_changed tells whether anything has changed. Versions are
+-- text and compared as bytes; NULL is older than all. What is left out, or NULL, says nothing, but for the columns of a
+-- version that is given:
+--   exec hookfold_payment @id = …, @user_id = …, @amount = …, …;
+--   @id: key, text
+--   @user_id: uuid, latest, set if row_version is not NULL
+--   @amount: numeric, latest, set if row_version is not NULL
+--   @paid_at: timestamp, latest, set if row_version is not NULL
+--   @row_version: version of scope row, NULL if it is not set
+-- A version has one form for all that write the table: its elements, each with / behind it (a time in UTC with nine digits
+-- of a second, a whole number n as n + 9223372036854775808 with twenty digits), then 0/ and sixteen hexadecimal digits that
+-- tell apart two events of one version. Of a time @at (datetimeoffset) and the event's text @body it is:
+--   replace(convert(varchar(27), cast(switchoffset(@at, '+00:00') as datetime2(7)), 121), ' ', 'T') + '00Z/0/'
+--     + lower(left(convert(varchar(64), hashbytes('SHA2_256', @body), 2), 16))
+-- To remove it: drop procedure hookfold_payment;
+
+create or alter procedure hookfold_payment
+    @id nvarchar(4000),
+    @user_id uniqueidentifier = null,
+    @amount decimal(38,18) = null,
+    @paid_at datetimeoffset(6) = null,
+    @row_version nvarchar(max) = null,
+    @hookfold_changed bit = null output
+as
+begin
+set nocount on;
+set xact_abort off; -- an insert that comes too late must not end the caller's transaction
+if @id is null or @id like N'% '
+begin
+    throw 51001, N'@id is NULL or ends in a blank, and names no row', 1;
+end;
+if @row_version is not null and @row_version not like N'%/0/________________'
+begin
+    throw 51003, N'@row_version has not the form of a version', 1;
+end;
+if @row_version is null and (@user_id is not null or @amount is not null or @paid_at is not null)
+begin
+    throw 51003, N'@row_version is NULL, so it cannot be told whether the row is newer', 1;
+end;
+declare @hookfold_written int = 0;
+declare @hookfold_tries int = 5;
+while @hookfold_tries > 0
+begin
+begin try
+insert into payment (id, user_id, amount, paid_at, row_version)
+select cast(@id collate Latin1_General_BIN2 as nvarchar(4000)),
+    @user_id,
+    @amount,
+    @paid_at,
+    @row_version collate Latin1_General_BIN2
+where not exists (select 1 from payment as t where t.id = cast(@id collate Latin1_General_BIN2 as nvarchar(4000)) and (t.id + N'.') collate Latin1_General_BIN2 = cast(@id collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+set @hookfold_written = @hookfold_written + @@rowcount;
+update t
+set user_id = case when @row_version collate Latin1_General_BIN2 >= coalesce(t.row_version, '') collate Latin1_General_BIN2 then @user_id else t.user_id end,
+    amount = case when @row_version collate Latin1_General_BIN2 >= coalesce(t.row_version, '') collate Latin1_General_BIN2 then @amount else t.amount end,
+    paid_at = case when @row_version collate Latin1_General_BIN2 >= coalesce(t.row_version, '') collate Latin1_General_BIN2 then @paid_at else t.paid_at end,
+    row_version = case when @row_version collate Latin1_General_BIN2 >= coalesce(t.row_version, '') collate Latin1_General_BIN2 then @row_version else t.row_version end
+from payment as t
+where t.id = cast(@id collate Latin1_General_BIN2 as nvarchar(4000)) and (t.id + N'.') collate Latin1_General_BIN2 = cast(@id collate Latin1_General_BIN2 as nvarchar(4000)) + N'.'
+  and ((@row_version collate Latin1_General_BIN2 >= coalesce(t.row_version, '') collate Latin1_General_BIN2 and ((@user_id <> t.user_id or (@user_id is null and t.user_id is not null) or (@user_id is not null and t.user_id is null)) or (@amount <> t.amount or (@amount is null and t.amount is not null) or (@amount is not null and t.amount is null)) or (@paid_at <> t.paid_at or (@paid_at is null and t.paid_at is not null) or (@paid_at is not null and t.paid_at is null)) or (@row_version <> t.row_version or (@row_version is null and t.row_version is not null) or (@row_version is not null and t.row_version is null)))));
+set @hookfold_written = @hookfold_written + @@rowcount;
+set @hookfold_tries = 0;
+end try
+begin catch
+set @hookfold_tries = @hookfold_tries - 1;
+if @hookfold_tries = 0 or xact_state() = -1 or not (error_number() in (2601, 2627) or error_number() = 1205 and @@trancount = 0)
+begin
+    throw;
+end;
+end catch;
+end;
+set @hookfold_changed = case when @hookfold_written > 0 then 1 else 0 end;
+end;
+
