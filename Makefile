@@ -24,6 +24,7 @@ demo: ## Run the demo
 test: ## All tests, then the concurrent packages under the race detector
 	$(GO) test -timeout 10m ./...
 	$(GO) test -timeout 10m -race -short $(CONCURRENT)
+	cd bench && $(GO) vet . && $(GO) test .
 
 .PHONY: race
 race: ## All tests under the race detector (slow)
@@ -68,5 +69,13 @@ kill-short: ## Kill -9 at five random moments of a load
 	HOOKFOLD_KILLS=5 $(GO) test -count=1 -timeout 10m -v -run TestKill ./e2e
 
 .PHONY: bench
-bench: ## The Go benchmarks
+bench: ## Measure beside what people would use in its place (an hour; docs/benchmarks.md)
+	cd bench && $(GO) run .
+
+.PHONY: bench-short
+bench-short: ## The same in small (some five minutes)
+	cd bench && $(GO) run . -short
+
+.PHONY: microbench
+microbench: ## The Go benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
