@@ -2,6 +2,7 @@ package sink
 
 import (
 	"context"
+	"time"
 
 	"github.com/hookfold/hookfold/merge"
 )
@@ -16,9 +17,9 @@ type Once interface {
 	RunOnce(ctx context.Context, s *OwnStatement, e OnceEvent, args []Arg) (ran bool, err error)
 	// PlanOnce returns the statements that make the memory, none if it is there.
 	PlanOnce(ctx context.Context) ([]string, error)
-	// ForgetOnce forgets the events of a lane that were run before a time, and
-	// tells how many: no event as old may come again.
-	ForgetOnce(ctx context.Context, lane string, before int64) (int64, error)
+	// ForgetOnce forgets the events of a lane that were received before a time, and
+	// tells how many: none of them may come again.
+	ForgetOnce(ctx context.Context, lane string, before time.Time) (int64, error)
 }
 
 // OwnStatement is an SQL statement of the user's own.

@@ -64,7 +64,7 @@ func (t *target) migrated(ctx context.Context, found []config.Problem) error {
 	if slices.ContainsFunc(found, func(p config.Problem) bool { return p.Severity == config.Error }) {
 		return nil
 	}
-	statements, err := t.sink.Plan(ctx, t.sinkTables())
+	statements, err := t.statements(ctx)
 	if err != nil || len(statements) == 0 {
 		return err
 	}

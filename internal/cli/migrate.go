@@ -36,7 +36,7 @@ func (a *app) migrate() *cobra.Command {
 			defer closeTargets(list)
 			out := migrateJSON{OK: true, Applied: apply, Targets: []statementJSON{}}
 			for _, t := range list {
-				statements, err := t.sink.Plan(cmd.Context(), t.sinkTables())
+				statements, err := t.statements(cmd.Context())
 				if err != nil {
 					return t.failed(plan.Config, err)
 				}

@@ -15,6 +15,22 @@ type target struct {
 	config *config.Target
 	sink   sink.Sink
 	tables []*mapping.Table
+	// runs tells that a lane runs a statement here.
+	runs bool
+}
+
+// statements are what brings the live schema in line.
+func (t *target) statements(ctx context.Context) (out []string, err error) {
+	if len(t.tables) > 0 {
+		if out, err = t.sink.Plan(ctx, t.sinkTables()); err != nil {
+			return nil, err
+		}
+	}
+	if once, ok := t.sink.(sink.Once); ok && t.runs {
+		more, err := once.PlanOnce(ctx)
+		return append(out, more...), err
+	}
+	return out, nil
 }
 
 func (t *target) sinkTables() []*sink.Table {
@@ -35,16 +51,16 @@ func (t *target) failed(cfg *config.Config, err error) error {
 	return fmt.Errorf("%s:%d:%d: %s: %w", cfg.File, t.config.Pos.Line, t.config.Pos.Column, t.config.Path, err)
 }
 
-// targets opens the database of every target that has a table. The caller
-// closes them.
+// targets opens the database of every target that has a table, or in which a
+// lane runs a statement. The caller closes them.
 func targets(ctx context.Context, plan *mapping.Plan) ([]*target, error) {
 	sinks, err := daemon.OpenSinks(ctx, plan)
 	if err != nil {
 		return nil, err
 	}
 	var out []*target
-	for _, name := range plan.Targets() {
-		t := &target{config: plan.Config.TargetNamed(name), sink: sinks[name]}
+	for _, name := range plan.SinkTargets() {
+		t := &target{config: plan.Config.TargetNamed(name), sink: sinks[name], runs: plan.RunsIn(name)}
 		for _, x := range plan.Tables {
 			if x.Target == name {
 				t.tables = append(t.tables, x)

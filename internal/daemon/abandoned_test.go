@@ -115,7 +115,7 @@ func TestSettledBefore(t *testing.T) {
 	now := time.Now()
 	ask := func() time.Time {
 		t.Helper()
-		at, err := r.daemon.settledBefore(context.Background(), r.daemon.runners[0], now)
+		at, err := r.daemon.settledBefore(context.Background(), "db", r.daemon.runners[0].Lag, now)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ func (d *Daemon) purge(ctx context.Context, now time.Time) error {
 		if !ok {
 			continue
 		}
-		before, err := d.settledBefore(ctx, r, now.Add(-d.cfg.Journal.Keep))
+		before, err := d.settledBefore(ctx, r.Target(), r.Lag, now.Add(-d.cfg.Journal.Keep))
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -43,26 +43,47 @@ func (d *Daemon) purge(ctx context.Context, now time.Time) error {
 			}
 		}
 	}
+	return errors.Join(append(errs, d.forgetOnce(ctx, now))...)
+}
+
+// forgetOnce lets the sinks forget which events of a lane a statement was run
+// for, where no such event can come again.
+func (d *Daemon) forgetOnce(ctx context.Context, now time.Time) error {
+	var errs []error
+	for i, l := range d.plan.Lanes {
+		if l.Config.SQL == nil {
+			continue
+		}
+		once, ok := d.sinks[l.Config.SQL.Target.Text].(sink.Once)
+		if !ok {
+			continue
+		}
+		before, err := d.settledBefore(ctx, l.Consumer(), d.lanes[i].Lag, now.Add(-d.cfg.Journal.Keep))
+		if err == nil {
+			_, err = once.ForgetOnce(ctx, l.Name, before)
+		}
+		errs = append(errs, err)
+	}
 	return errors.Join(errs...)
 }
 
-// settledBefore gives the time, at most limit, before which every event of a
-// target that was received is settled.
-func (d *Daemon) settledBefore(ctx context.Context, r *pipeline.Runner, limit time.Time) (time.Time, error) {
+// settledBefore gives the time, at most limit, before which every event that was
+// received is settled for a consumer.
+func (d *Daemon) settledBefore(ctx context.Context, consumer string, lag func(context.Context) (int64, time.Time, error), limit time.Time) (time.Time, error) {
 	before := limit
 	sooner := func(t time.Time) {
 		if !t.IsZero() && t.Before(before) {
 			before = t
 		}
 	}
-	pending, oldest, err := r.Lag(ctx)
+	pending, oldest, err := lag(ctx)
 	if err != nil {
 		return before, err
 	}
 	if pending > 0 {
 		sooner(oldest)
 	}
-	entries, err := d.journal.Entries(ctx, journal.Filter{Consumer: r.Target()})
+	entries, err := d.journal.Entries(ctx, journal.Filter{Consumer: consumer})
 	if err != nil {
 		return before, err
 	}

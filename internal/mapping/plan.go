@@ -87,14 +87,18 @@ func (p *Plan) Targets() []string {
 	return names
 }
 
+// RunsIn tells whether a lane runs a statement in a target.
+func (p *Plan) RunsIn(target string) bool {
+	return slices.ContainsFunc(p.Lanes, func(l *Lane) bool { return l.Config.SQL != nil && l.Config.SQL.Target.Text == target })
+}
+
 // SinkTargets returns the names of the targets that have a table, or in which a
 // lane runs a statement, in the order of the config.
 func (p *Plan) SinkTargets() []string {
 	var names []string
 	tables := p.Targets()
 	for _, t := range p.Config.Targets {
-		lane := slices.ContainsFunc(p.Lanes, func(l *Lane) bool { return l.Config.SQL != nil && l.Config.SQL.Target.Text == t.Text })
-		if lane || slices.Contains(tables, t.Text) {
+		if p.RunsIn(t.Text) || slices.Contains(tables, t.Text) {
 			names = append(names, t.Text)
 		}
 	}

@@ -1,0 +1,191 @@
+package sqlsink
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+
+	"github.com/hookfold/hookfold/internal/compile"
+	"github.com/hookfold/hookfold/sink"
+)
+
+var _ sink.Once = (*sqlSink)(nil)
+
+// onceTable remembers which events of a lane a statement was run for.
+const onceTable = "hookfold_lanes"
+
+// onceSQL is how a database keeps onceTable.
+type onceSQL struct {
+	create         []string
+	insert, forget string
+	place          func(n int) string // of the n-th parameter, from 0
+}
+
+var onces = map[compile.Dialect]onceSQL{
+	compile.Postgres: {
+		create: []string{
+			"create table if not exists hookfold_lanes (lane text not null, event text not null, lane_key text not null, position bigint not null, received bigint not null, run_at timestamptz not null default now(), primary key (lane, event))",
+			"create index if not exists hookfold_lanes_received on hookfold_lanes (lane, received)",
+		},
+		insert: "insert into hookfold_lanes (lane, event, lane_key, position, received) values ($1, $2, $3, $4, $5) on conflict (lane, event) do nothing returning lane",
+		forget: "delete from hookfold_lanes where lane = $1 and received < $2 returning lane",
+		place:  func(n int) string { return "$" + strconv.Itoa(n+1) },
+	},
+	compile.SQLite: {
+		create: []string{
+			"create table if not exists hookfold_lanes (lane text not null, event text not null, lane_key text not null, position integer not null, received integer not null, run_at text not null default (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')), primary key (lane, event)) without rowid",
+			"create index if not exists hookfold_lanes_received on hookfold_lanes (lane, received)",
+		},
+		insert: "insert into hookfold_lanes (lane, event, lane_key, position, received) values (?1, ?2, ?3, ?4, ?5) on conflict (lane, event) do nothing returning lane",
+		forget: "delete from hookfold_lanes where lane = ?1 and received < ?2 returning lane",
+		place:  func(n int) string { return "?" + strconv.Itoa(n+1) },
+	},
+}
+
+// text writes a statement as the database wants it, with the values of the
+// parameters in the order of their numbers there.
+func (o onceSQL) text(own *sink.OwnStatement, args []sink.Arg) (sql string, values []sink.Arg) {
+	var b strings.Builder
+	numbers := map[int]int{}
+	for i, part := range own.Parts {
+		b.WriteString(part)
+		if i == len(own.Places) {
+			break
+		}
+		n, ok := numbers[own.Places[i]]
+		if !ok {
+			n = len(values)
+			numbers[own.Places[i]], values = n, append(values, args[own.Places[i]])
+		}
+		b.WriteString(o.place(n))
+	}
+	return b.String(), values
+}
+
+// ownConn is a conn that runs statements of the user's own.
+type ownConn interface {
+	own(ctx context.Context, sql string, args []sink.Arg) error
+}
+
+// own binds texts, which the server reads as the types it finds in the statement.
+func (c postgresConn) own(ctx context.Context, sql string, args []sink.Arg) error {
+	values := []any{pgx.QueryExecModeDescribeExec} // no named statement, also behind a pooler
+	for _, a := range args {
+		if a.Value.IsNull() {
+			values = append(values, nil)
+		} else {
+			values = append(values, a.Value.Text())
+		}
+	}
+	_, err := c.tx.Exec(ctx, sql, values...)
+	return err
+}
+
+func (c *sqliteConn) own(ctx context.Context, sql string, args []sink.Arg) error {
+	values := make([]any, len(args))
+	for i, a := range args {
+		if a.Value.IsNull() {
+			continue
+		}
+		v, err := sqliteValue(a.Kind, a.Value.Text())
+		if err != nil {
+			return err
+		}
+		values[i] = v
+	}
+	_, err := c.tx.ExecContext(ctx, sql, values...)
+	return err
+}
+
+// ledgerError is an error of onceTable, and not of the user's statement.
+type ledgerError struct{ err error }
+
+func (e *ledgerError) Error() string { return e.err.Error() }
+func (e *ledgerError) Unwrap() error { return e.err }
+
+// RunOnce is sink.Once's.
+func (s *sqlSink) RunOnce(ctx context.Context, own *sink.OwnStatement, e sink.OnceEvent, args []sink.Arg) (ran bool, err error) {
+	o, ok := onces[s.dialect()]
+	if !ok {
+		return false, &sink.Error{Action: sink.Reject, Message: "this database runs no statements of lanes"}
+	}
+	sql, values := o.text(own, args)
+	ctx, cancel := context.WithTimeout(ctx, s.opts.BatchTimeout)
+	defer cancel()
+	for try := 1; ; try++ {
+		err := s.transact(ctx, func(c conn) error {
+			ran = false
+			row := []any{e.Lane, e.ID, e.Key, e.Position, e.Received}
+			if err := c.all(ctx, o.insert, row, func([]cell) error { ran = true; return nil }); err != nil {
+				return &ledgerError{err}
+			}
+			if !ran {
+				return nil
+			}
+			return c.(ownConn).own(ctx, sql, values)
+		})
+		if err == nil {
+			return ran, nil
+		}
+		f := s.judge(err, "")
+		if f.again && try < tries && wait(ctx, try) == nil {
+			continue
+		}
+		return false, onceError(f, err)
+	}
+}
+
+// onceError tells whether the statement is at fault, or the database.
+func onceError(f *fault, err error) *sink.Error {
+	var ledger *ledgerError
+	if errors.As(err, &ledger) && f.schema {
+		return operator("there is no table %s. Bring the database in line (hookfold migrate shows how); until then events wait", onceTable)
+	}
+	if f.Action == sink.Retry && !f.schema {
+		return f.Error
+	}
+	said := err.Error()
+	var pg *pgconn.PgError
+	var lite *sqlite.Error
+	switch {
+	case errors.As(err, &pg):
+		if said = pg.Message; pg.Detail != "" {
+			said += ": " + pg.Detail
+		}
+	case errors.As(err, &lite):
+		said = plainText(lite.Error())
+	}
+	return &sink.Error{Action: sink.Reject, Code: f.Code, Message: "the statement fails: " + said, Err: err}
+}
+
+// PlanOnce is sink.Once's.
+func (s *sqlSink) PlanOnce(ctx context.Context) ([]string, error) {
+	live, err := s.inspect(ctx, onceTable)
+	if err != nil {
+		return nil, s.judged(err, onceTable)
+	}
+	if live.Exists {
+		return nil, nil
+	}
+	return onces[s.dialect()].create, nil
+}
+
+// ForgetOnce is sink.Once's.
+func (s *sqlSink) ForgetOnce(ctx context.Context, lane string, before time.Time) (n int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.BatchTimeout)
+	defer cancel()
+	err = s.transact(ctx, func(c conn) error {
+		n = 0
+		return c.all(ctx, onces[s.dialect()].forget, []any{lane, before.UnixMicro()}, func([]cell) error { n++; return nil })
+	})
+	if err != nil {
+		return 0, s.judged(err, onceTable)
+	}
+	return n, nil
+}
