@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/hookfold/hookfold/internal/testdb"
 	"github.com/hookfold/hookfold/internal/testtarget"
+	"github.com/hookfold/hookfold/internal/witness"
 )
 
 const oneTable = `version: 1
@@ -118,4 +120,59 @@ func TestHasuraByHand(t *testing.T) {
 	p.run(false, "Track it", "check", "--connect")
 	p.run(true, "-- applied 1 statement", "migrate", "--apply")
 	p.run(true, "so are the live tables", "check", "--connect")
+}
+
+// The way of a newcomer from nothing to a row, who has an API's address and its
+// secret.
+func TestNewcomers(t *testing.T) {
+	for target, kind := range map[string]string{"supabase": "supabase-rpc", "hasura": "hasura"} {
+		t.Run(target, func(t *testing.T) {
+			p := newProject(t, kind)
+			if err := os.Remove(filepath.Join(p.dir, "hookfold.yaml")); err != nil {
+				t.Fatal(err)
+			}
+			field := func(name string) string {
+				m := regexp.MustCompile(name + `: "?([^",}]+)`).FindStringSubmatch(p.Config)
+				if m == nil {
+					return ""
+				}
+				return m[1]
+			}
+			_, url, _ := strings.Cut(field("url"), "+")
+			for name, value := range map[string]string{
+				"CALENDLY_SIGNING_KEY": "any", "SUPABASE_URL": url, "SUPABASE_SERVICE_KEY": field("key"),
+				"HASURA_URL": url, "HASURA_ADMIN_SECRET": field("admin_secret"),
+			} {
+				t.Setenv(name, value)
+			}
+			p.run(true, "Wrote hookfold.yaml", "init", "calendly", "--target", target)
+			file := filepath.Join(p.dir, "hookfold.yaml")
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			own := strings.NewReplacer(":8080", ":0", ":8081", ":0", `key: "${SUPABASE`, "schema: "+field("schema")+"\n    key: \"${SUPABASE").Replace(string(text))
+			writeFile(t, p.dir, "hookfold.yaml", own)
+			p.run(true, "The config is right.", "check", "--test")
+			if target == "supabase" {
+				testdb.Exec(t, p.Rows, p.run(false, "Supabase's SQL editor", "migrate"))
+			} else {
+				p.run(true, "-- applied", "migrate", "--apply")
+			}
+			p.run(true, "so are the live tables", "check", "--connect")
+			s := start(t, p.dir, os.Environ())
+			p.run(true, "200", "send", "calendly", "reschedule.new.invitee.created", "reschedule.inverted.old.invitee.canceled", "--to", s.Receive)
+			db, err := witness.Open(p.Rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			const want = "lead_48213|active\n"
+			if have, err := become(want, func(ctx context.Context) (string, error) {
+				return query(ctx, db, "select ref, status from booking")
+			}); err != nil {
+				t.Errorf("%v: %s\n%s", err, have, s.log.String())
+			}
+		})
+	}
 }

@@ -24,11 +24,12 @@ type writtenJSON struct {
 
 func (a *app) initial() *cobra.Command {
 	var force bool
+	var target string
 	cmd := &cobra.Command{
 		Use: "init [PRESET...]", Short: "Write a config to start from",
 		Long: "Writes a commented config for the given presets (or for a source of your own)\n" +
 			"to the file named by -c.",
-		Example: "hookfold init calendly whatsapp",
+		Example: "hookfold init calendly whatsapp\nhookfold init stripe --target supabase",
 		RunE: func(cmd *cobra.Command, presets []string) error {
 			if len(presets) == 0 {
 				presets = []string{"http"}
@@ -38,13 +39,14 @@ func (a *app) initial() *cobra.Command {
 					return usage(cmd, "there is no preset %s. The presets are: %s", p, strings.Join(presetNames(), ", "))
 				}
 			}
-			text, err := config.Starter(presets)
+			text, err := config.Starter(presets, target)
 			if err != nil {
 				return usage(cmd, "%v", err)
 			}
 			return a.writeConfig(cmd, presets, text, force)
 		},
 	}
+	cmd.Flags().StringVar(&target, "target", "sqlite", "`kind` of database: "+strings.Join(config.StarterTargets(), ", "))
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite the file if it is there")
 	return cmd
 }

@@ -25,7 +25,7 @@ func FuzzParse(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	starter, err := Starter(presets)
+	starter, err := Starter(presets, "")
 	if err != nil {
 		f.Fatal(err)
 	}

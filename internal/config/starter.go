@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The starter config is put together from these files: head.yaml and
-// targets.yaml, and of each preset <preset>.sources.yaml, <preset>.tables.yaml
+// The starter config is put together from these files: head.yaml,
+// target-<target>.yaml, and of each preset <preset>.sources.yaml, <preset>.tables.yaml
 // and, where there is one, <preset>.tests.yaml.
 //
 //go:embed starter/*.yaml
@@ -28,10 +28,28 @@ func StarterPresets() []string {
 	return files
 }
 
+// StarterTargets returns the targets that Starter knows, by name.
+func StarterTargets() []string {
+	files, err := fs.Glob(starterFiles, "starter/target-*.yaml")
+	if err != nil {
+		panic("config: " + err.Error()) // the pattern is not one
+	}
+	for i, f := range files {
+		files[i] = strings.TrimSuffix(strings.TrimPrefix(path.Base(f), "target-"), ".yaml")
+	}
+	return files
+}
+
 // Starter returns a commented config to begin with: a source and an example
-// table for each preset. Without a preset it is that of http. The error says
-// which preset is not known.
-func Starter(presets []string) ([]byte, error) {
+// table for each preset, and a target; "" is sqlite. Without a preset it is that
+// of http. The error says which preset or target is not known.
+func Starter(presets []string, target string) ([]byte, error) {
+	if target == "" {
+		target = "sqlite"
+	}
+	if targets := StarterTargets(); !slices.Contains(targets, target) {
+		return nil, fmt.Errorf("%s is not a kind of target.%s", show(target), didYouMean(target, targets))
+	}
 	if len(presets) == 0 {
 		presets = []string{presetHTTP}
 	}
@@ -54,6 +72,9 @@ func Starter(presets []string) ([]byte, error) {
 		{"tests", "# Run by hookfold check --test: in every order, each event twice.\ntests:\n"},
 	} {
 		body := starterPart(kind.name)
+		if kind.name == "targets" {
+			body = starterPart("target-" + target)
+		}
 		for _, n := range names {
 			body += starterPart(n + "." + kind.name)
 		}

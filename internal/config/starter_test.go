@@ -11,17 +11,43 @@ func TestStarter(t *testing.T) {
 		t.Fatalf("starters of %v, presets %v", got, presets)
 	}
 	checkStarter(t, testOptions())
-	if twice, err := Starter([]string{"stripe", "stripe"}); err != nil || strings.Count(string(twice), "preset: stripe") != 1 {
+	if twice, err := Starter([]string{"stripe", "stripe"}, ""); err != nil || strings.Count(string(twice), "preset: stripe") != 1 {
 		t.Errorf("%s %v", twice, err)
 	}
-	if _, err := Starter([]string{"calendy"}); err == nil || err.Error() != "calendy is not a preset. Did you mean calendly?" {
+	if _, err := Starter([]string{"calendy"}, ""); err == nil || err.Error() != "calendy is not a preset. Did you mean calendly?" {
 		t.Error(err)
 	}
-	data, err := Starter([]string{"calendly", "http"})
+	data, err := Starter([]string{"calendly", "http"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "testdata/starter.txt", string(data))
+}
+
+// A starter for each target reads as one, with the variables that it names.
+func TestStarterTargets(t *testing.T) {
+	o := testOptions()
+	values := map[string]string{"DATABASE_URL": "postgres://u@h/d", "SUPABASE_URL": "https://x.supabase.co", "HASURA_URL": "https://h/v1/graphql"}
+	o.Env = func(name string) (string, bool) {
+		if v := values[name]; v != "" {
+			return v, true
+		}
+		return "secret", true
+	}
+	kinds := map[string]Kind{"sqlite": SQLite, "postgres": PostgreSQL, "supabase": Supabase, "hasura": Hasura}
+	for _, target := range StarterTargets() {
+		data, err := Starter([]string{"calendly"}, target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, problems := Parse("hookfold.yaml", data, o)
+		if len(problems.List) > 0 || kinds[target] == "" || c.Targets[0].Kind != kinds[target] {
+			t.Errorf("%s: %v %+v", target, problems, c.Targets[0])
+		}
+	}
+	if _, err := Starter(nil, "supbase"); err == nil || err.Error() != "supbase is not a kind of target. Did you mean supabase?" {
+		t.Error(err)
+	}
 }
 
 func checkStarter(t *testing.T, o Options) {
@@ -29,7 +55,7 @@ func checkStarter(t *testing.T, o Options) {
 	o.Env = func(name string) (string, bool) { return "value of " + name, true }
 	load := func(names ...string) *Config {
 		t.Helper()
-		data, err := Starter(names)
+		data, err := Starter(names, "")
 		if err != nil {
 			t.Fatal(err)
 		}
