@@ -107,6 +107,12 @@ tests:
     expect: {thing: [{id: 1, name: b}]}
 `
 
+// contractLane is a lane for it whose first event fails.
+const contractLane = `lanes:
+  lost: {from: shop, type: thing.lost, key: type, retry: 0s, sql: {statement: "insert into lost values (:id)", with: {id: event.id}}}
+tests:
+`
+
 const contractLines = `{"source":"shop","body":{"id":"1","type":"thing.made","thing":1,"name":"a"}}
 {"source":"shop","body":{"id":"2","type":"thing.made","thing":2},"headers":{"X-Shop":"7"},"path":"/x","query":"a=1"}
 {"source":"shop","body":{"id":"3","type":"thing.found","thing":3,"name":"c"}}
@@ -127,7 +133,7 @@ func TestJSONContract(t *testing.T) {
 		}
 		return path
 	}
-	config, lines := write("hookfold.yaml", contractConfig), write("lines.ndjson", contractLines)
+	config, lines := write("hookfold.yaml", strings.Replace(contractConfig, "tests:\n", contractLane, 1)), write("lines.ndjson", contractLines)
 	wrong := write("wrong.yaml", strings.Replace(contractConfig, "key: {id: int}", "kee: {id: int}", 1))
 	printed := map[string]map[string]bool{}
 	check := func(name string, code int, args ...string) {
@@ -149,6 +155,12 @@ func TestJSONContract(t *testing.T) {
 	check("migrate", NotSo, "migrate", "-c", config)
 	check("migrate", Fine, "migrate", "-c", config, "--apply")
 	check("replay", NotSo, "replay", "-c", config, lines)
+	check("lane pause", Fine, "lane", "pause", "-c", config, "lost")
+	check("lane list", Fine, "lane", "list", "-c", config)
+	check("lane resume", Fine, "lane", "resume", "-c", config, "lost")
+	check("lane retry|park|skip", Fine, "lane", "retry", "-c", config, "lost", "thing.lost")
+	check("lane retry|park|skip", Fine, "lane", "park", "-c", config, "lost", "--all")
+	check("lane retry|park|skip", NotSo, "lane", "skip", "-c", config, "lost", "thing.lost")
 	check("explain", Fine, "explain", "-c", config, "seat", "B")
 	check("explain", Fine, "explain", "-c", config, "thing", "3")
 	edit(t, filepath.Join(dir, "rows.db"), "update thing set name = 'by hand'", "insert into thing (id, name) values (9, 'mine')")

@@ -12,6 +12,7 @@ import (
 	"github.com/hookfold/hookfold/event"
 	"github.com/hookfold/hookfold/internal/config"
 	"github.com/hookfold/hookfold/internal/daemon"
+	"github.com/hookfold/hookfold/internal/mapping"
 	"github.com/hookfold/hookfold/journal"
 	"github.com/hookfold/hookfold/journal/sqlite"
 )
@@ -87,6 +88,9 @@ func (c *choice) unknown(cmd *cobra.Command, cfg *config.Config) error {
 	}
 	for _, x := range cfg.Targets {
 		targets = append(targets, x.Text)
+	}
+	for _, name := range laneNames(cfg) {
+		targets = append(targets, mapping.LanePrefix+name)
 	}
 	for _, x := range []struct {
 		what, name string

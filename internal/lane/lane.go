@@ -56,6 +56,10 @@ func Sequence(r event.Ref) int64 { return int64(r.Position)*perDelivery + int64(
 // perDelivery is more than the events of one delivery.
 const perDelivery = 100_000
 
+// PausedMark, after the name of a lane's consumer, is the journal's mark that
+// tells why the lane is paused.
+const PausedMark = "/paused"
+
 // Kind is what became of a try.
 type Kind uint8
 

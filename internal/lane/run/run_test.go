@@ -460,7 +460,7 @@ func TestTheWholeLanePauses(t *testing.T) {
 		t.Errorf("after a restart: %+v", s)
 	}
 	set(lane.Answer{OK: true})
-	if err := r.journal.SetMark(t.Context(), r.o.Consumer+PausedMark, ""); err != nil {
+	if err := r.journal.SetMark(t.Context(), r.o.Consumer+lane.PausedMark, ""); err != nil {
 		t.Fatal(err)
 	}
 	r.x.wait(t, 24)

@@ -10,13 +10,12 @@ import (
 	"time"
 
 	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/internal/lane"
 	"github.com/hookfold/hookfold/journal"
 )
 
-// The marks of a lane, after the name of its consumer.
+// Further marks of a lane, after the name of its consumer.
 const (
-	// PausedMark tells why a lane is paused.
-	PausedMark = "/paused"
 	// guardMark holds until when a try may be under way, and how long one takes.
 	guardMark = "/until"
 	// fromMark is the position up to which a lane passes events over: what was in
@@ -93,7 +92,7 @@ func (r *Runner) recall(ctx context.Context) error {
 			return fmt.Sprintf("hold  %s: an earlier process did not end it; its last requests may be at work for another %s", r.o.Consumer, until.Sub(now).Round(time.Millisecond))
 		})
 	}
-	r.paused, r.edits = marks[r.o.Consumer+PausedMark], marks[journal.EditsMark]
+	r.paused, r.edits = marks[r.o.Consumer+lane.PausedMark], marks[journal.EditsMark]
 	from, known := marks[r.o.Consumer+fromMark]
 	if known {
 		p, err := strconv.ParseInt(from, 10, 64)
@@ -139,7 +138,7 @@ func (r *Runner) look(ctx context.Context) error {
 		r.edits, r.reload = edits, true
 		signal(r.record)
 	}
-	if paused := marks[r.o.Consumer+PausedMark]; paused != r.paused {
+	if paused := marks[r.o.Consumer+lane.PausedMark]; paused != r.paused {
 		r.paused = paused
 		signal(r.dispatch)
 	}
@@ -151,7 +150,7 @@ func (r *Runner) pause(ctx context.Context, reason string) {
 	r.marks.Lock()
 	defer r.marks.Unlock()
 	err := r.persist(ctx, "record that the lane is paused", func(ctx context.Context) error {
-		return r.o.Journal.SetMark(ctx, r.o.Consumer+PausedMark, reason)
+		return r.o.Journal.SetMark(ctx, r.o.Consumer+lane.PausedMark, reason)
 	})
 	r.mu.Lock()
 	defer r.mu.Unlock()
