@@ -16,9 +16,7 @@ import (
 // config says so, and the test holds it to that: one that the config accepts has
 // to be taken off the list. C02/* is the case and all its variants.
 var pending = map[string]string{
-	"C06/*":                 "fetch (issue 6)",
 	"C47/absent-is-deleted": "lists that are complete for a whole table (issue 5)",
-	"C73/*":                 "fetch (issue 6)",
 	"C78/*":                 "lists that are complete for a whole table (issue 5)",
 }
 
@@ -28,7 +26,7 @@ var knownFaults = map[string]string{}
 
 // alone are the cases that load the machine, or say how fast something was: no
 // other one is at work meanwhile.
-var alone = map[string]bool{"C20": true, "C41": true, "C42": true, "C58": true, "C68": true, "C69": true}
+var alone = map[string]bool{"C20": true, "C41": true, "C42": true, "C58": true, "C68": true, "C69": true, "C73": true}
 
 // TestCases runs every scenario on every engine that it is about.
 // HOOKFOLD_SEED repeats a run.

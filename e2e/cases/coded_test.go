@@ -16,6 +16,8 @@ import (
 
 // coded are the cases, or variants, that are Go functions.
 var coded = map[string]func(t *testing.T, s *scenario, on engine){
+	"C06":                      slowRead,
+	"C06/two-processes":        slowRead,
 	"C15/two-processes":        twoProcesses,
 	"C20/hot-keys":             hotKeys,
 	"C20/two-tables":           hotKeys,
@@ -43,6 +45,8 @@ var coded = map[string]func(t *testing.T, s *scenario, on engine){
 	"C69":                      flood,
 	"C69/target-that-hangs":    targetThatHangs,
 	"C72":                      workerDies,
+	"C73":                      tooMany,
+	"C73/while-running":        whileRunning,
 }
 
 // begin prepares and starts a scenario, and stops it when the test ends.

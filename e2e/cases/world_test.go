@@ -355,12 +355,8 @@ func (w *world) differ() (string, error) {
 	if err != nil || diff != "" {
 		return diff, err
 	}
-	entries, err := w.daemon.Journal().Entries(w.t.Context(), journal.Filter{})
-	if err != nil {
-		return "", err
-	}
-	if diff = w.compareEntries(entries); diff != "" {
-		return diff, nil
+	if diff, err = w.differEntries(); err != nil || diff != "" {
+		return diff, err
 	}
 	stats, err := w.daemon.Journal().Stats(w.t.Context())
 	if err != nil {
@@ -374,6 +370,15 @@ func (w *world) differ() (string, error) {
 		return fmt.Sprintf("the journal holds %d deliveries, not %d", stats.Deliveries, want), nil
 	}
 	return w.counted()
+}
+
+// differEntries compares what waits or is dead.
+func (w *world) differEntries() (string, error) {
+	entries, err := w.daemon.Journal().Entries(w.t.Context(), journal.Filter{})
+	if err != nil {
+		return "", err
+	}
+	return w.compareEntries(entries), nil
 }
 
 // counted compares what was counted and logged.

@@ -70,6 +70,7 @@ func Run(p *mapping.Plan) *Report {
 				continue
 			}
 			c.versioned(m)
+			c.fetched(m)
 			c.stable(m)
 			c.rescheduled(m)
 			c.elements(m)

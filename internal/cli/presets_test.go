@@ -85,6 +85,38 @@ A preset knows a provider: how its requests are signed, which events they hold, 
 
 `
 
+const fetchesHead = `
+## Ready fetches
+
+What [fetches](fetch.md) of a config may name as their ` + "`preset:`" + `, which gives what the config does not say itself. The rate is what
+the provider allows at least at the time of writing; a config says ` + "`rate:`" + ` by its own plan.
+
+| preset | reads | URL | hosts | needs | version | rate |
+| --- | --- | --- | --- | --- | --- | --- |
+`
+
+// fetchesPage is the table of the ready fetches.
+func fetchesPage() string {
+	var out strings.Builder
+	out.WriteString(fetchesHead)
+	for _, f := range source.Fetches() {
+		needs := "`headers: {" + f.Auth + ": …}`"
+		if f.Auth == source.AuthBearer {
+			needs = "`bearer:`"
+		}
+		version := "`fetched_at`"
+		if f.Version != nil {
+			version = "`" + strings.Join(f.Version, "`, `") + "`"
+		}
+		fmt.Fprintf(&out, "| `%s` | %s | `%s` | `%s` | %s | %s | %d in %s |\n", f.Name, f.Doc, f.URL, strings.Join(f.Hosts, "`, `"), needs, version, f.Rate, perWord(f.Per))
+	}
+	return out.String()
+}
+
+func perWord(d time.Duration) string {
+	return map[time.Duration]string{time.Second: "a second", time.Minute: "a minute", time.Hour: "an hour"}[d]
+}
+
 // TestPresetPages keeps docs/presets.md equal to what the presets say of
 // themselves.
 func TestPresetPages(t *testing.T) {
@@ -95,6 +127,7 @@ func TestPresetPages(t *testing.T) {
 		}
 		got += presetPage(p)
 	}
+	got += fetchesPage()
 	const file = "../../docs/presets.md"
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {

@@ -32,6 +32,7 @@ type Config struct {
 	Targets []*Target
 	Tables  []*Table
 	Lanes   []*Lane
+	Fetches []*Fetch
 	Tests   []*Test
 }
 
@@ -232,6 +233,9 @@ type Mapping struct {
 	IfMissing merge.Missing
 	// Clock names the clock of the mapping's versions; default its source.
 	Clock Name
+	// Fetch names the fetch that is made before its events are mapped; no text is
+	// none.
+	Fetch Name
 }
 
 // Assignment gives a column an expression.

@@ -13,6 +13,7 @@ func (l *loader) cross(c *Config) {
 		l.crossTarget(c, t)
 	}
 	l.crossNames(c)
+	l.crossFetches(c)
 	for _, t := range c.Tables {
 		l.mergeKeyColumns(t)
 		l.takeDeletedAt(t)

@@ -57,6 +57,7 @@ func TestDeletesAreRead(t *testing.T) {
 		"meeting": nil,
 		"beside":  {Rule: merge.DeleteSet, Set: []Shown{shown("row_version", merge.Int, "-1", true)}},
 		"seat":    {Rule: merge.DeleteMark},
+		"invoice": nil,
 	}
 	got := map[string]*OnDelete{}
 	for _, table := range c.Tables {
@@ -91,7 +92,7 @@ func TestListsAndChainsAreRead(t *testing.T) {
 		t.Errorf("%s %s", d, m.Each.Text)
 	}
 	type kind struct{ Chained, Occupied, Replaced bool }
-	want := map[string]kind{"user": {}, "order": {}, "line": {Replaced: true}, "cart": {}, "beside": {}, "booking": {Chained: true, Occupied: true}, "meeting": {}, "seat": {Occupied: true}}
+	want := map[string]kind{"user": {}, "order": {}, "line": {Replaced: true}, "cart": {}, "beside": {}, "booking": {Chained: true, Occupied: true}, "meeting": {}, "seat": {Occupied: true}, "invoice": {}}
 	got := map[string]kind{}
 	for _, x := range c.Tables {
 		got[x.Text] = kind{x.Chained(), x.Occupied(), x.Group() != nil}
@@ -127,5 +128,36 @@ func TestWaitsAndCountersAreRead(t *testing.T) {
 	}
 	if d := cmp.Diff(parents, order.Parents, places); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestFetchesAreRead(t *testing.T) {
+	c, places := everything(t)
+	want := []*Fetch{
+		{
+			Name: name("invoice"), URL: exprPtr("event.links.self"), Bearer: "t0ken",
+			Headers: []Header{{"X-Api-Version", "7"}}, EventHeaders: set("X-Account", "event.?account"),
+			Hosts:   []Name{name("api.example.com"), name("*.example.org:8443"), name("127.0.0.1:8080"), name("[::1]:80"), name("::1")},
+			Private: []Name{name("api.example.com")}, Rate: 1.5, Concurrency: 2, Timeout: 5 * time.Second, MaxBody: 64 << 10,
+			Version: []Expr{expr("fetched.seq"), expr("fetched.part")}, Until: exprPtr("fetched.seq >= event.seq"),
+			NotFound: NotFoundValue, OrElse: exprPtr("event"), For: 2 * time.Hour,
+		},
+		{
+			Name: name("plain"), Preset: name("calendly/invitee"), Basic: &Basic{"me", "s3cret"},
+			Concurrency: 4, Timeout: 10 * time.Second, MaxBody: 1 << 20, NotFound: NotFoundRetry, For: 24 * time.Hour,
+		},
+	}
+	if d := cmp.Diff(want, c.Fetches, places); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if m := c.TableNamed("invoice").Events[0]; m.Fetch.Text != "invoice" || m.Delete != nil {
+		t.Errorf("%+v", m)
+	}
+	for host, want := range map[string][2]string{
+		"a.b": {"a.b", ""}, "a.b:1": {"a.b", "1"}, "::1": {"::1", ""}, "[::1]": {"::1", ""}, "[::1]:80": {"::1", "80"}, "127.0.0.1:8": {"127.0.0.1", "8"},
+	} {
+		if h, p := SplitHost(host); h != want[0] || p != want[1] {
+			t.Errorf("%s: %s %s", host, h, p)
+		}
 	}
 }

@@ -19,7 +19,7 @@ func mappingKeys() section[Mapping] {
 					m.Occupant = &Occupant{Pos: v.where(), Path: v.path}
 					occupantKeys().read(v, m.Occupant)
 				}},
-			{name: "version", form: "an expression, or a list of them", def: "the event's time", doc: "What is newer: times and integers, compared from the left. `[position]` is the order of arrival.",
+			{name: "version", form: "an expression, or a list of them", def: "the event's time; with `fetch` the fetch's `version`", doc: "What is newer: times and integers, compared from the left. `[position]` is the order of arrival.",
 				read: func(v value, m *Mapping) { v.exprs(&m.Version) }},
 			{name: "set", form: "columns and expressions", def: "nothing: the row is there", doc: "The columns' values. `\"*\": event` takes every column that is not named from a member of the same name. A bare `true`, `5` or `null` is that value.",
 				read: func(v value, m *Mapping) { v.assignments(&m.Rest, &m.Set) }},
@@ -43,9 +43,10 @@ func mappingKeys() section[Mapping] {
 						m.IfMissing = merge.Skip
 					}
 				}},
-			{name: "clock", form: "a name", def: "the source", doc: "Whose clock the versions are read from. Mappings of one scope have to share a clock.",
+			{name: "clock", form: "a name", def: "the source; `local` where a version reads `fetched_at`", doc: "Whose clock the versions are read from. Mappings of one scope have to share a clock.",
 				read: func(v value, m *Mapping) { m.Clock, _ = v.name("the name of a clock") }},
-			{name: "fetch", later: later("")},
+			{name: "fetch", form: "a fetch", def: "none", doc: "The fetch, of `fetches`, that is made for each event before it is mapped; the expressions here then know `fetched`, `fetched_status` and `fetched_at`. The events wait for it, and others do not.",
+				read: func(v value, m *Mapping) { m.Fetch, _ = v.name("the name of a fetch") }},
 		},
 	}
 }

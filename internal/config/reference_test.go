@@ -44,6 +44,7 @@ func reference() []page {
 		tableKeys().page(), onDeleteKeys().page(), keyColumnKeys().page(), columnKeys().page(), mergeKeys().page(), referenceKeys().page(),
 		mappingKeys().page(), occupantKeys().page(), chainKeys().page(),
 		laneKeys().page(), laneSQLKeys().page(),
+		fetchKeys().page(), basicKeys().page(),
 		testKeys().page(), deliveryKeys().page(),
 	}
 }

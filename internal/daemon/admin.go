@@ -60,7 +60,8 @@ type Readiness struct {
 	Journal   JournalHealth  `json:"journal"`
 	Targets   []TargetHealth `json:"targets"`
 	// Lanes are left out where the config has none.
-	Lanes []LaneHealth `json:"lanes,omitempty"`
+	Lanes   []LaneHealth  `json:"lanes,omitempty"`
+	Fetches []FetchHealth `json:"fetches,omitempty"`
 	// Abandoned are targets that no table of the config has any more, and for
 	// which the journal keeps what is not done.
 	Abandoned []string `json:"abandoned,omitempty"`
@@ -91,7 +92,7 @@ type TargetHealth struct {
 }
 
 func (d *Daemon) readiness(ctx context.Context) Readiness {
-	out := Readiness{Listening: d.ready.Load(), Targets: []TargetHealth{}, Abandoned: d.abandoned}
+	out := Readiness{Listening: d.ready.Load(), Targets: []TargetHealth{}, Fetches: d.fetchHealth(), Abandoned: d.abandoned}
 	if err := d.journal.Healthy(); err != nil {
 		out.Journal.Error = err.Error()
 	} else {
@@ -151,6 +152,7 @@ func (d *Daemon) measure() {
 			return 0
 		})
 	}
+	d.measureFetches()
 	for name, x := range map[string]struct {
 		help string
 		of   func(journal.Stats) int64

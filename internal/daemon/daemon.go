@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/internal/backoff"
 	"github.com/hookfold/hookfold/internal/check"
 	"github.com/hookfold/hookfold/internal/config"
+	"github.com/hookfold/hookfold/internal/enrich"
 	"github.com/hookfold/hookfold/internal/ingest"
 	"github.com/hookfold/hookfold/internal/lane/post"
 	"github.com/hookfold/hookfold/internal/lane/run"
@@ -35,6 +37,8 @@ type Options struct {
 	// RetainEvery is how often settled deliveries beyond keep and max_size are
 	// removed. Default 10 min.
 	RetainEvery time.Duration
+	// FetchBackoff, if not zero, is how long fetches that fail are left, for tests.
+	FetchBackoff backoff.Policy
 	// Sink, if not nil, takes the place of each sink that was opened, for tests.
 	Sink func(target string, s sink.Sink) sink.Sink
 	// Journal, if not nil, takes the place of the journal that was opened, for
@@ -53,6 +57,7 @@ type Daemon struct {
 	lanes   []*run.Runner // in the order of the plan
 	posters []*post.Poster
 	metrics *metrics.Metrics
+	fetcher *enrich.Fetcher
 	// abandoned are the consumers of targets that the config does not have.
 	abandoned []string
 
@@ -107,6 +112,7 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (*Daemon, error) {
 	if d.sinks, err = OpenSinks(ctx, plan); err != nil {
 		return nil, errors.Join(err, d.journal.Close())
 	}
+	d.fetcher = d.newFetcher(j)
 	targets := plan.Targets()
 	for _, target := range targets {
 		if o.Sink != nil {
@@ -136,7 +142,7 @@ func (d *Daemon) runner(target string) *pipeline.Runner {
 	return pipeline.New(pipeline.Options{
 		Plan: plan, Target: target, Journal: d.journal, Sink: d.sinks[target],
 		Sources: pipeline.Sources(d.plan), Tables: pipeline.Tables(d.plan, target),
-		Map: d.mapper(target),
+		Map: d.mapper(target), Fetcher: d.fetcher,
 		Log: d.o.Log, Observer: d.metrics,
 	})
 }
@@ -159,6 +165,7 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	d.fetcher.Start()
 	for _, r := range d.runners {
 		if err := r.Start(ctx); err != nil {
 			return err
@@ -281,6 +288,7 @@ func (d *Daemon) stop(ctx context.Context) error {
 		}
 		d.retaining.Wait()
 		errs = append(errs, d.stopRunners(ctx)...)
+		d.fetcher.Stop()
 		if d.admin != nil {
 			errs = append(errs, d.admin.Stop(ctx), d.closeDoor())
 		}

@@ -87,7 +87,11 @@ func (s *syncBuffer) String() string { s.mu.Lock(); defer s.mu.Unlock(); return 
 
 func newRig(t *testing.T, url string) *rig {
 	t.Helper()
-	text := fmt.Sprintf(yaml, filepath.Join(t.TempDir(), "journal.db"), url)
+	return newRigOf(t, fmt.Sprintf(yaml, filepath.Join(t.TempDir(), "journal.db"), url))
+}
+
+func newRigOf(t *testing.T, text string) *rig {
+	t.Helper()
 	cfg, problems := config.Parse("hookfold.yaml", []byte(text), config.Options{})
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)

@@ -29,8 +29,9 @@ type Summary struct {
 // drainStep is how often Drain looks, and tells its progress.
 const drainStep = 20 * time.Millisecond
 
-// Drain waits until every delivery in the journal is done for every target, and
-// until no waiting event can be landed by trying again. A target that is down
+// Drain waits until every delivery in the journal is done for every target, until
+// nothing more is to be expected of fetches soon, and until no waiting event can
+// be landed by trying again. A target that is down
 // holds it up until ctx ends. progress may be nil.
 func (d *Daemon) Drain(ctx context.Context, progress func(Progress)) (Summary, error) {
 	tick := time.NewTicker(drainStep)
@@ -43,12 +44,12 @@ func (d *Daemon) Drain(ctx context.Context, progress func(Progress)) (Summary, e
 		if progress != nil {
 			progress(p)
 		}
-		if p.Pending == 0 {
+		if p.Pending == 0 && d.fetcher.Busy() == 0 {
 			landed, err := d.passes(ctx)
 			if err != nil {
 				return Summary{}, err
 			}
-			if !landed {
+			if !landed && d.fetcher.Busy() == 0 {
 				break
 			}
 		}

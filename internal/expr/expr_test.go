@@ -259,7 +259,7 @@ func TestProblems(t *testing.T) {
 		{`type == "a" ? canceled : "b"`, 15, "`canceled` is not a name"},
 		{`evnt.id`, 1, "Did you mean event?"},
 		{`item.sku`, 1, "item is not known here: it is of one element"},
-		{`fetched.a`, 1, "fetched comes with a later release"},
+		{`fetched.a`, 1, "fetched is not known here: it is of a mapping's fetch:, and there is none"},
 		{`event.lines.map(l, l.sku + x)`, 28, "`x` is not a name"},
 		{`lowr(event.a)`, 5, "lowr() is not a function Hookfold knows. Did you mean lower()?"},
 		{`type.foo`, 1, "type is text and has no foo"},

@@ -3,6 +3,7 @@ package expr
 import (
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,6 +30,8 @@ type Input struct {
 	// place.
 	Item  event.JSON
 	Index int
+	// Fetched is what was fetched for the event; nil is nothing.
+	Fetched *event.Fetched
 	// Apart makes position tell apart the events of one delivery: 7, 7.000001,
 	// 7.000002.
 	Apart bool
@@ -41,6 +44,8 @@ type Input struct {
 	spent        int                    // by the evaluations before, over the same event
 	lists        map[event.JSON]entered // the lists of the event that were entered
 	query        event.JSON
+	// answers are the bodies of what was fetched.
+	answers map[*event.Fetched]event.JSON
 }
 
 // Reset makes an input ready for another event.
@@ -97,6 +102,15 @@ func (in *Input) scalar(name Names) ref.Val {
 			at = e.FirstReceived
 		}
 		return types.Timestamp{Time: at}
+	case FetchedStatus, FetchedAt:
+		switch f := in.Fetched; {
+		case f == nil:
+			return types.WrapErr(&MissingError{Text: "nothing was fetched"})
+		case name == FetchedStatus:
+			return types.Int(f.Status)
+		default:
+			return types.Timestamp{Time: f.At}
+		}
 	case Type:
 		return textOrNull(e.Type)
 	case ID:
@@ -127,6 +141,8 @@ func (in *Input) tree(name Names) event.JSON {
 		return in.Event.Envelope
 	case Item:
 		return in.Item
+	case Fetched:
+		return in.answer()
 	case Query:
 		if in.query.Kind() == event.Missing {
 			in.query = in.once(Query, func() event.JSON { return queryTree(in.Delivery.Query) })
@@ -137,6 +153,37 @@ func (in *Input) tree(name Names) event.JSON {
 		in.Body = in.once(Body, in.readBody)
 	}
 	return in.Body
+}
+
+// answer gives the body of what was fetched: null if the thing is not there,
+// nothing if it was not fetched.
+func (in *Input) answer() event.JSON {
+	f := in.Fetched
+	if f == nil {
+		return event.JSON{}
+	}
+	j, ok := in.answers[f]
+	if !ok {
+		body := f.Body
+		if len(body) == 0 {
+			body = []byte("null")
+		}
+		j, _ = event.ParseJSON(body) // whoever fetched it has read it before
+		if in.answers == nil {
+			in.answers = map[*event.Fetched]event.JSON{}
+		}
+		in.answers[f] = j
+	}
+	return j
+}
+
+// status gives the status of the answer.
+func (in *Input) status() event.JSON {
+	j, err := event.ParseJSON(strconv.AppendInt(nil, int64(in.Fetched.Status), 10))
+	if err != nil {
+		panic("expr: a number does not parse: " + err.Error())
+	}
+	return j
 }
 
 func (in *Input) readBody() (body event.JSON) {

@@ -12,22 +12,28 @@ type Names uint32
 
 // The names of the language. Each is what a user writes in lower case.
 const (
-	Event     Names = 1 << iota // the event itself
-	Type                        // its type
-	ID                          // its identity
-	Time                        // when it happened
-	Received                    // when it was first received
-	Source                      // the name of its source
-	Position                    // its place in the journal
-	Envelope                    // what stood around it
-	Body                        // the whole body of the delivery
-	Raw                         // the exact bytes of the body
-	Headers                     // the request's headers
-	Query                       // the request's query
-	Path                        // what follows /in/{source}
-	Item                        // an element of the mapping's list
-	Index                       // its place in the list
-	UnsetName                   // says nothing
+	Event         Names = 1 << iota // the event itself
+	Type                            // its type
+	ID                              // its identity
+	Time                            // when it happened
+	Received                        // when it was first received
+	Source                          // the name of its source
+	Position                        // its place in the journal
+	Envelope                        // what stood around it
+	Body                            // the whole body of the delivery
+	Raw                             // the exact bytes of the body
+	Headers                         // the request's headers
+	Query                           // the request's query
+	Path                            // what follows /in/{source}
+	Item                            // an element of the mapping's list
+	Index                           // its place in the list
+	UnsetName                       // says nothing
+	Fetched                         // what the mapping's fetch has read
+	FetchedStatus                   // the HTTP status of its answer
+	FetchedAt                       // when the read began
+
+	// OfFetch are the names that an expression knows where a fetch has been made.
+	OfFetch = Fetched | FetchedStatus | FetchedAt
 
 	ofDelivery = Received | Source | Body | Raw | Headers | Query | Path
 
@@ -74,10 +80,10 @@ var names = []nameInfo{
 	{"item", Item, cel.DynType, true},
 	{"index", Index, cel.IntType, false},
 	{"unset", UnsetName, cel.DynType, false},
+	{"fetched", Fetched, cel.DynType, true},
+	{"fetched_status", FetchedStatus, cel.IntType, false},
+	{"fetched_at", FetchedAt, cel.TimestampType, false},
 }
-
-// later are names that a later release brings.
-var later = []string{"fetched", "fetched_at"}
 
 func nameNamed(text string) (nameInfo, bool) {
 	i := slices.IndexFunc(names, func(n nameInfo) bool { return n.text == text })

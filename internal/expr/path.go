@@ -118,6 +118,9 @@ func (p *PathRef) Lookup(in *Input) (v event.JSON, missing int) {
 	} else {
 		at = in.tree(p.Root)
 	}
+	if in.Fetched != nil && p.IsStatus() && at.Get("status").Kind() == event.Missing {
+		return in.status(), -1
+	}
 	for i, s := range steps {
 		var next event.JSON
 		if s.IsIndex {
@@ -134,6 +137,12 @@ func (p *PathRef) Lookup(in *Input) (v event.JSON, missing int) {
 		return at, 0
 	}
 	return at, -1
+}
+
+// IsStatus tells of fetched.status, which is the status of the answer if its body
+// has none of its own.
+func (p *PathRef) IsStatus() bool {
+	return p.Root == Fetched && p.Use == Get && len(p.Steps) == 1 && p.Steps[0].Name == "status"
 }
 
 // leaf is a path, a name or a literal in a planned expression.

@@ -194,12 +194,12 @@ func (r *rewriter) name(root ast.Expr) (nameInfo, bool) {
 	switch {
 	case ok && r.allowed&info.bit != 0:
 		return info, true
+	case ok && info.bit&OfFetch != 0:
+		r.fail(root, "%s is not known here: it is of a mapping's fetch:, and there is none", text)
 	case ok && info.bit&(Item|Index) != 0:
 		r.fail(root, "%s is not known here: it is of one element of a mapping's each:, and this expression is of none", text)
 	case ok:
 		r.fail(root, "%s is not known here: this expression can read %s", text, r.allowed)
-	case slices.Contains(later, text):
-		r.fail(root, "%s comes with a later release (fetch)", text)
 	default:
 		hint := fmt.Sprintf("For the text %s write '\"%s\"'.", text, text)
 		if near := Nearest(text, r.allowed.Texts()); near != "" {

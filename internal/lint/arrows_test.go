@@ -13,8 +13,8 @@ import (
 var levels = [][]string{
 	{"event"},
 	{"source", "merge", "internal/expr"},
-	{"converge", "merge/mergetest", "journal", "sink", "internal/config", "internal/ndjson", "internal/calm"},
-	{"journal/*", "internal/compile", "internal/mapping", "internal/testdb", "internal/tdstest", "journal/journaltest", "sink/sinktest", "internal/witness"},
+	{"converge", "merge/mergetest", "journal", "sink", "internal/config", "internal/ndjson", "internal/calm", "internal/backoff"},
+	{"journal/*", "internal/enrich", "internal/enrich/enrichtest", "internal/compile", "internal/mapping", "internal/testdb", "internal/tdstest", "journal/journaltest", "sink/sinktest", "internal/witness"},
 	{"internal/check", "sink/*", "sink/*/*test", "internal/ingest", "internal/pipeline"},
 	{"internal/lane"},
 	{"internal/lane/*"},

@@ -19,6 +19,9 @@ type compiler struct {
 	// seen shares programs: one expression is compiled once per config and
 	// source, and evaluated once per event.
 	seen map[*Source]map[string]*Expr
+	// fetchOf names the fetch of the mapping that is being compiled: what is read
+	// from another one is not the same.
+	fetchOf string
 }
 
 // Compile compiles the expressions of a config and makes its sources and
@@ -38,6 +41,7 @@ func Compile(cfg *config.Config) (*Plan, *config.Problems) {
 	for _, s := range cfg.Sources {
 		c.source(s)
 	}
+	c.fetches(cfg.Fetches)
 	c.tables(cfg.Tables)
 	for _, t := range c.plan.Tables {
 		for i, m := range t.Config.Events {
@@ -68,8 +72,11 @@ func (c *compiler) compile(s *Source, e config.Expr, allowed expr.Names) *Expr {
 	if e.Text == "" {
 		return nil
 	}
-	if shared := c.seen[s][e.Text]; shared != nil && allowed&expr.ForMapping == expr.ForMapping && shared.Reads&^allowed == 0 {
-		return &Expr{Program: shared.Program, At: e, slot: shared.slot}
+	ofFetch := c.fetchOf + "\x00" + e.Text
+	for _, key := range []string{e.Text, ofFetch} {
+		if shared := c.seen[s][key]; shared != nil && allowed&expr.ForMapping == expr.ForMapping && shared.Reads&^allowed == 0 {
+			return &Expr{Program: shared.Program, At: e, slot: shared.slot}
+		}
 	}
 	p, problems := c.expr.Compile(e.Text, allowed)
 	for _, x := range problems {
@@ -85,7 +92,11 @@ func (c *compiler) compile(s *Source, e config.Expr, allowed expr.Names) *Expr {
 		}
 		x.slot = s.slots
 		s.slots++
-		c.seen[s][e.Text] = x
+		if p.Reads&expr.OfFetch != 0 {
+			c.seen[s][ofFetch] = x
+		} else {
+			c.seen[s][e.Text] = x
+		}
 		if p.Reads&expr.Received != 0 {
 			s.NeedsFirstReceipt = true
 		}
@@ -239,6 +250,10 @@ func (c *compiler) mapping(t *Table, place int, m *config.Mapping) {
 	if out.names = expr.ForMapping; m.Each != nil {
 		out.names = expr.ForElement
 	}
+	if c.fetchOf = m.Fetch.Text; c.fetchOf != "" {
+		out.names |= expr.OfFetch
+	}
+	c.fetch(out, m)
 	out.when = c.compileRef(s, m.When, out.names)
 	c.wantBool(out.when)
 	c.list(out, m)
@@ -324,16 +339,18 @@ func (c *compiler) fail(e *Expr, format string, args ...any) {
 }
 
 func (c *compiler) version(out *Mapping, m *config.Mapping) {
-	given := m.Version
+	given, byDefault := m.Version, "time"
+	if out.Fetch != nil && len(given) == 0 {
+		given, byDefault = out.Fetch.version, "fetched_at"
+	}
+	out.VersionGiven = len(given) > 0 || byDefault != "time"
 	if len(given) == 0 {
-		given = []config.Expr{{Text: "time", Pos: m.Pos, Path: m.Path + ".version"}}
-	} else {
-		out.VersionGiven = true
+		given = []config.Expr{{Text: byDefault, Pos: m.Pos, Path: m.Path + ".version"}}
 	}
 	for _, e := range given {
 		names := out.names
 		if m.Replaces != nil {
-			names = expr.ForMapping // a complete list has one version
+			names = out.whole() // a complete list has one version
 		}
 		x := c.compile(out.Source, e, names)
 		if x == nil {

@@ -25,7 +25,7 @@ const (
 
 // list compiles what a mapping says of a list.
 func (c *compiler) list(out *Mapping, m *config.Mapping) {
-	out.Each = c.compileRef(out.Source, m.Each, expr.ForMapping)
+	out.Each = c.compileRef(out.Source, m.Each, out.whole())
 	if e := out.Each; e != nil && e.Kind != expr.KindList && e.Kind != expr.KindAny && e.Kind != expr.KindNull {
 		c.fail(e, "gives %s, and has to be a list", e.Kind)
 	}
@@ -34,12 +34,15 @@ func (c *compiler) list(out *Mapping, m *config.Mapping) {
 		if k < 0 {
 			continue
 		}
-		e := c.compile(out.Source, a.Expr, expr.ForMapping)
+		e := c.compile(out.Source, a.Expr, out.whole())
 		c.never(e, "replaces")
 		c.fits(out, e, out.Table.Config.Key[k].Type, nil)
 		out.Replaces = append(out.Replaces, e)
 	}
 }
+
+// whole are the names of what is not of one element.
+func (m *Mapping) whole() expr.Names { return m.names &^ (expr.Item | expr.Index) }
 
 // each maps the elements of a list.
 func (v *evaluation) each(m *Mapping) {

@@ -32,6 +32,8 @@ type evaluation struct {
 	// counted is the place of the mapping among those of its table that count
 	// the event.
 	counted int
+	// pending are the mappings that wait for a read.
+	pending []*Mapping
 }
 
 type evaluated struct {
@@ -84,6 +86,7 @@ func (p *Plan) Map(e *event.Event, target string) Outcome {
 			counting++
 		}
 	}
+	out.hold(v.pending)
 	if reason := s.untyped(e, target); reason != "" {
 		out.Wanted, out.Faults = true, []Fault{{Reason: reason}}
 	}
@@ -115,7 +118,7 @@ func (m *Mapping) Try(e *event.Event) (faults []Fault, wanted bool) {
 func (v *evaluation) begin(s *Source, e *event.Event, out *Outcome) {
 	v.input.Reset(e, s.Config.Zone)
 	v.input.ReadBody = s.readBody
-	v.source = s
+	v.source, v.pending = s, nil
 	v.valuer = valuer{zone: s.Config.Zone, dead: s.Config.BadText == "dead"}
 	v.event, v.out, v.element, v.generation = e, out, -1, 0
 }
@@ -123,13 +126,15 @@ func (v *evaluation) begin(s *Source, e *event.Event, out *Outcome) {
 func (v *evaluation) end() {
 	clear(v.results)
 	v.input = expr.Input{}
-	v.event, v.source, v.out = nil, nil, nil
+	v.event, v.source, v.out, v.pending = nil, nil, nil, nil
 }
 
 // mapping adds the changes of one mapping, or its faults. It tells whether the
 // mapping takes the event.
 func (v *evaluation) mapping(m *Mapping, ahead string) bool {
-	if m.when != nil && !readsElement(m.when) {
+	v.input.Fetched = v.fetched(m)
+	lacks := m.Fetch != nil && v.input.Fetched == nil
+	if m.when != nil && !readsElement(m.when) && !(lacks && m.when.Reads&expr.OfFetch != 0) {
 		faults := len(v.out.Faults)
 		if !v.wants(m) {
 			v.out.Wanted = v.out.Wanted || len(v.out.Faults) > faults
@@ -139,6 +144,11 @@ func (v *evaluation) mapping(m *Mapping, ahead string) bool {
 	v.out.Wanted = true
 	if ahead != "" {
 		v.fault(m, "", "%s", ahead)
+		return true
+	}
+	if lacks {
+		v.pending = append(v.pending, m)
+		v.read(m)
 		return true
 	}
 	if m.Each != nil {

@@ -27,6 +27,8 @@ type Mapping struct {
 	Columns []*Assignment
 	// Delete, Each, Previous and Next are nil where the mapping has none.
 	Delete, Each, Previous, Next *Expr
+	// Fetch is the fetch that is made before the mapping speaks, or nil.
+	Fetch *Fetch
 	// Replaces gives the group's key, in the order of the table's Group; nil if
 	// the list is not complete.
 	Replaces []*Expr
@@ -34,11 +36,15 @@ type Mapping struct {
 	when    *Expr
 	rest    *Expr
 	parents []*parentRef
-	beside  []*Expr // what is evaluated of an event beside the mapping
-	name    []byte
-	names   expr.Names // that its expressions may read
-	reads   expr.Names // beside what an event always has
-	broken  bool
+	// Of the fetch, for the mapping's source.
+	url, until, orElse *Expr
+	headers            []eventHeader
+	lost               bool    // it names a fetch that is none, or broken
+	beside             []*Expr // what is evaluated of an event beside the mapping
+	name               []byte
+	names              expr.Names // that its expressions may read
+	reads              expr.Names // beside what an event always has
+	broken             bool
 	// versioned says that its changes need a version, counts that it sets a
 	// column that takes each event once.
 	versioned, counts bool
@@ -99,10 +105,16 @@ func (m *Mapping) Takes(typ string) bool {
 // ByPosition tells whether an element of the version is the order of arrival.
 func (p *VersionPart) ByPosition() bool { return p.position }
 
+// LocalClock is the clock of versions that tell when a read began.
+const LocalClock = "local"
+
 // Clock names the clock of the mapping's versions.
 func (m *Mapping) Clock() string {
 	if m.Config.Clock.Text != "" {
 		return m.Config.Clock.Text
+	}
+	if slices.ContainsFunc(m.Version, func(p *VersionPart) bool { return p.Expr.Reads&expr.FetchedAt != 0 }) {
+		return LocalClock
 	}
 	if !slices.ContainsFunc(m.Version, func(p *VersionPart) bool { return p.Expr.Reads&^(expr.Position|expr.Received) != 0 || p.Expr.Constant }) {
 		return "this journal" // whoever sends, positions are in one order
@@ -115,6 +127,10 @@ func (m *Mapping) Exprs() []*Expr {
 	all := append([]*Expr{m.when, m.OccupantID, m.Since, m.rest, m.Delete, m.Each, m.Previous, m.Next}, m.Key...)
 	all = append(all, m.Replaces...)
 	all = append(all, m.beside...)
+	all = append(all, m.url)
+	for _, h := range m.headers {
+		all = append(all, h.expr)
+	}
 	for _, p := range m.Version {
 		all = append(all, p.Expr)
 	}
@@ -133,7 +149,7 @@ func (m *Mapping) Exprs() []*Expr {
 // reported why.
 func (m *Mapping) incomplete() bool {
 	lost := func(given *config.Expr, e *Expr) bool { return given != nil && e == nil }
-	lacks := slices.Contains(m.Key, nil) || slices.Contains(m.Replaces, nil) || len(m.Version) == 0 ||
+	lacks := m.lost || slices.Contains(m.Key, nil) || slices.Contains(m.Replaces, nil) || len(m.Version) == 0 ||
 		lost(m.Config.When, m.when) || lost(m.Config.Rest, m.rest) || lost(m.Config.Delete, m.Delete) || lost(m.Config.Each, m.Each)
 	if o := m.Config.Occupant; o != nil {
 		lacks = lacks || m.OccupantID == nil && !m.Table.Chained || lost(o.Since, m.Since)
@@ -153,7 +169,7 @@ func (m *Mapping) incomplete() bool {
 // readable finds out what the mapping reads that an event need not always have
 // the same: it is part of what a version's hash is over.
 func (m *Mapping) readable() {
-	const beside = expr.Received | expr.Position | expr.Envelope | expr.Body | expr.Raw | expr.Headers | expr.Query | expr.Path
+	const beside = expr.FetchedAt | expr.Received | expr.Position | expr.Envelope | expr.Body | expr.Raw | expr.Headers | expr.Query | expr.Path
 	for _, e := range m.Exprs() {
 		m.reads |= e.Reads & beside
 	}

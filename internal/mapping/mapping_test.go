@@ -351,7 +351,7 @@ func TestProblems(t *testing.T) {
 		{"unset in a version", "a: int", `version: ['type == "a" ? time : unset'], set: {a: 1}`, "tables.t.events[0].version[0]: unset is not allowed in a version"},
 		{"a version of a list", "a: int", `version: ["[1]"], set: {a: 1}`, "tables.t.events[0].version[0]: is a list; a version is made of times and whole numbers"},
 		{"an unknown name", "a: int", "set: {a: evnt.x}", "tables.t.events[0].set.a: `evnt` is not a name Hookfold knows. Did you mean event? For the text evnt write '\"evnt\"'."},
-		{"a later name", "a: int", "set: {a: fetched.x}", "tables.t.events[0].set.a: fetched comes with a later release (fetch)"},
+		{"a fetch without one", "a: int", "set: {a: fetched.x}", "tables.t.events[0].set.a: fetched is not known here: it is of a mapping's fetch:, and there is none"},
 		{"an element without a list", "a: int", "set: {a: item.x}", "tables.t.events[0].set.a: item is not known here: it is of one element of a mapping's each:, and this expression is of none"},
 		{"each is no list", "a: int", "each: type, set: {a: 1}", "tables.t.events[0].each: gives text, and has to be a list"},
 		{"NULL fits", "a: int", "set: {a: null}", ""},

@@ -28,6 +28,8 @@ type Plan struct {
 	Tables []*Table
 	// Lanes are in the order of the config.
 	Lanes []*Lane
+	// Fetches are in the order of the config.
+	Fetches []*Fetch
 
 	bySource map[string]*Source
 }
@@ -189,6 +191,9 @@ type Outcome struct {
 	// Faults are changes that cannot be made. Their reasons make the event
 	// dead; the other changes land all the same.
 	Faults []Fault
+	// Reads are what has to be read before some mappings can speak: none of what
+	// these say is among Changes, and the event is not settled.
+	Reads []*Read
 	// Wanted says that at least one mapping of the target took the event; if
 	// not, the event is skipped and counted.
 	Wanted bool

@@ -117,6 +117,9 @@ func whole(v ref.Val) (int64, error) {
 func (v *evaluation) readable(m *Mapping, parts [][]byte) [][]byte {
 	e := v.event
 	parts = append(parts, m.name, []byte(e.Type), []byte(e.ID), timeText(e.Time), e.Body.Raw())
+	if f := v.input.Fetched; f != nil {
+		parts = append(parts, strconv.AppendInt(nil, int64(f.Status), 10), f.Body)
+	}
 	if m.reads == 0 {
 		return parts
 	}
@@ -125,6 +128,7 @@ func (v *evaluation) readable(m *Mapping, parts [][]byte) [][]byte {
 			parts = append(parts, text())
 		}
 	}
+	add(expr.FetchedAt, func() []byte { return timeText(v.input.Fetched.At) })
 	add(expr.Received, func() []byte { return timeText(e.FirstReceived) })
 	add(expr.Position, func() []byte { return fmt.Appendf(nil, "%d.%d", e.Delivery.Position, e.Index) })
 	add(expr.Envelope, func() []byte { return v.digestOf(expr.Envelope, e.Envelope.Raw) })

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/hookfold/hookfold/internal/enrich"
 	"github.com/hookfold/hookfold/internal/ingest"
 	"github.com/hookfold/hookfold/internal/lane/run"
 	"github.com/hookfold/hookfold/internal/pipeline"
@@ -22,7 +23,8 @@ import (
 // come from outside. What is beyond them is counted under the type "other".
 const maxSkips = 1000
 
-// Metrics implements ingest.Observer, pipeline.Observer and run.Observer.
+// Metrics implements ingest.Observer, pipeline.Observer, run.Observer and
+// enrich.Observer.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -36,6 +38,8 @@ type Metrics struct {
 	skipped *prometheus.CounterVec
 	faults  *prometheus.CounterVec
 	batches *prometheus.HistogramVec
+	fetches *prometheus.CounterVec
+	fetched *prometheus.HistogramVec
 
 	tries   *prometheus.CounterVec
 	tried   *prometheus.HistogramVec
@@ -49,6 +53,7 @@ var (
 	_ ingest.Observer   = (*Metrics)(nil)
 	_ pipeline.Observer = (*Metrics)(nil)
 	_ run.Observer      = (*Metrics)(nil)
+	_ enrich.Observer   = (*Metrics)(nil)
 )
 
 // New returns metrics with nothing counted.
@@ -73,6 +78,11 @@ func New() *Metrics {
 			Namespace: "hookfold", Name: "batch_seconds", Help: "Time from the lease of a batch until it is done.",
 			Buckets: prometheus.ExponentialBuckets(.001, 3, 11),
 		}, []string{"target"}),
+		fetches: counter("fetch_requests_total", "Requests of fetches by what came of them: answered, failed, limited (429), denied (401, 403), refused.", "fetch", "outcome"),
+		fetched: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "hookfold", Name: "fetch_seconds", Help: "Time of a request of a fetch, with its redirects and its answer.",
+			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 120},
+		}, []string{"fetch"}),
 		tries: counter("lane_tries_total", "Tries of a lane by what came of them: done, failed, busy, down, gone.", "lane", "result"),
 		tried: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "hookfold", Name: "lane_try_seconds", Help: "Time of a try of a lane.",
@@ -81,7 +91,7 @@ func New() *Metrics {
 		ordered: counter("lane_events_total", "Events of a lane by what became of them: settled, dead, skipped, repeated.", "lane", "state"),
 		skips:   map[pipeline.Skip]struct{}{},
 	}
-	m.registry.MustRegister(m.tries, m.tried, m.ordered, m.requests, m.bytes, m.latency, m.events, m.rows, m.oddity, m.skipped, m.faults, m.batches)
+	m.registry.MustRegister(m.fetches, m.fetched, m.tries, m.tried, m.ordered, m.requests, m.bytes, m.latency, m.events, m.rows, m.oddity, m.skipped, m.faults, m.batches)
 	return m
 }
 
@@ -157,6 +167,12 @@ func (m *Metrics) Tried(lane, result string, took time.Duration) {
 // Ended implements run.Observer.
 func (m *Metrics) Ended(lane, state string, events int) {
 	m.ordered.WithLabelValues(lane, state).Add(float64(events))
+}
+
+// Fetched implements enrich.Observer.
+func (m *Metrics) Fetched(fetch, outcome string, took time.Duration) {
+	m.fetches.WithLabelValues(fetch, outcome).Inc()
+	m.fetched.WithLabelValues(fetch).Observe(took.Seconds())
 }
 
 // Fault implements pipeline.Observer.

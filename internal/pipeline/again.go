@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/internal/enrich"
 	"github.com/hookfold/hookfold/journal"
 	"github.com/hookfold/hookfold/merge"
 )
@@ -181,9 +182,11 @@ func (r *Runner) wake(ctx context.Context, refs []event.Ref) error {
 // note takes down what events wait for that did not land.
 func (r *Runner) note(left []unsettled, circles [][]event.Ref, seq int64) {
 	var waiting []event.Ref
+	var wants []enrich.Want
 	for i := range left {
 		x := &left[i]
-		if len(x.needs) == 0 {
+		wants = append(wants, x.wants...)
+		if len(x.needs) == 0 && len(x.wants) == 0 {
 			r.waits.settled(x.entry.Ref)
 			continue
 		}
@@ -195,6 +198,9 @@ func (r *Runner) note(left []unsettled, circles [][]event.Ref, seq int64) {
 	}
 	for _, refs := range circles {
 		r.waits.together(refs, r.o.Now())
+	}
+	if wants != nil { // only now, so that each is an entry when it is woken
+		r.o.Fetcher.Want(r.o.Target, r.stir, wants)
 	}
 }
 

@@ -14,20 +14,34 @@ import (
 type meaning struct {
 	out   mapping.Outcome
 	fault string
+	// waits are what becomes of it for want of what has to be read first.
+	waits []verdict
 }
 
 // mapAll maps events, as many as a batch may hold of what they mean: the result
 // is of the first ones.
 func (r *Runner) mapAll(ctx context.Context, events []eventOf) ([]meaning, error) {
 	all := make([]meaning, 0, len(events))
+	reads := false
 	made := 0
 	for _, x := range events {
 		if made >= r.o.Made {
 			break
 		}
 		m := meaningOf(r.o.Map, x.event)
-		all = append(all, m)
 		made += sizeOf(m.out.Changes)
+		for _, read := range m.out.Reads {
+			reads = true
+			if a := r.o.Fetcher.Look(r.o.Target, x.event.Ref(), read.Fetch.Name).Answer; a != nil {
+				made += len(a.Body)
+			}
+		}
+		all = append(all, m)
+	}
+	if reads {
+		if err := r.answers(ctx, events, all); err != nil {
+			return nil, err
+		}
 	}
 	return all, r.persist(ctx, "look up identities", func(ctx context.Context) error {
 		return refuseConflicts(ctx, r.o.Journal, r.o.Sources, events[:len(all)], all)

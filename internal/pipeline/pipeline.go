@@ -3,6 +3,8 @@
 //	take      lease the next deliveries, and take those of each source in turn
 //	split     into events; a delivery that cannot be split is dead as a whole
 //	map       each event into changes; what cannot be mapped is dead
+//	fetch     what a mapping needs to have read: the event waits, is read for by a
+//	          Fetcher apart from here, and is mapped when the answer is journaled
 //	fit       each change by itself against the live columns
 //	ready     each change by itself: are the parents known that it waits for?
 //	fold      the changes of one row into one, with the parents they name
@@ -28,6 +30,7 @@ import (
 	"time"
 
 	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/internal/backoff"
 	"github.com/hookfold/hookfold/internal/mapping"
 	"github.com/hookfold/hookfold/journal"
 	"github.com/hookfold/hookfold/merge"
@@ -40,6 +43,7 @@ type Journal interface {
 	Entries(ctx context.Context, filter journal.Filter) ([]journal.Entry, error)
 	Retry(ctx context.Context, filter journal.Filter) (int, error)
 	FirstReceipts(ctx context.Context, ids []journal.Receipt) ([]journal.Receipt, error)
+	FirstFetched(ctx context.Context, reads []journal.Fetched) ([]journal.Fetched, error)
 }
 
 // Sink is what a runner needs of a sink.Sink. One that is a sink.Knower as well,
@@ -98,6 +102,9 @@ type Options struct {
 	Sink    Sink
 	Sources map[string]Source
 	Map     func(e *event.Event) mapping.Outcome
+	// Fetcher makes the reads that events need. Without one, events wait for what
+	// is not in the journal.
+	Fetcher Fetcher
 	// Tables are the target's tables in the order to be written, parents before
 	// children.
 	Tables []*sink.Table
@@ -148,6 +155,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Fetcher == nil {
+		o.Fetcher = noFetcher{}
 	}
 	if o.Limit.Deliveries <= 0 {
 		o.Limit.Deliveries = 5000
@@ -243,3 +253,6 @@ func (s Stats) Plus(o Stats) Stats {
 		Replaced: s.Replaced + o.Replaced, Ignored: s.Ignored + o.Ignored, Ties: s.Ties + o.Ties,
 	}
 }
+
+// Backoff is a policy of growing pauses.
+type Backoff = backoff.Policy

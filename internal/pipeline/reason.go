@@ -247,6 +247,9 @@ func (r *Runner) entries(w *work, now time.Time, random func() float64) []journa
 		switch it.state {
 		case journal.Waiting:
 			e.Next = now.Add(r.o.Patience.Later(e.Attempts, random())).UTC()
+			if len(it.wants) > 0 && len(it.needs) == 0 {
+				e.Attempts, e.Next = it.tries, it.next.UTC()
+			}
 			if !it.until.IsZero() && it.until.Before(e.Next) {
 				e.Next = it.until.UTC()
 			}

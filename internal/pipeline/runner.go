@@ -162,6 +162,7 @@ func (r *Runner) landDue(w *work) {
 	for _, e := range w.batch.Entries {
 		if !still[e.Ref] {
 			r.waits.settled(e.Ref)
+			r.o.Fetcher.Forget(r.o.Target, e.Ref)
 		}
 	}
 	r.note(left, circles, seq)
@@ -173,12 +174,12 @@ func random() float64 { return rand.Float64() }
 // tell counts and logs a batch that is done.
 func (r *Runner) tell(w *work, entries []journal.Entry) {
 	now := r.o.Now()
-	for _, e := range entries {
+	for i, e := range entries {
 		level, kind := slog.LevelWarn, "dead"
 		if e.State == journal.Waiting {
 			level, kind = slog.LevelInfo, "wait"
 		}
-		if e.Attempts > 1 && e.State == journal.Waiting {
+		if w.items[w.unsettled[i]].prior != nil && e.State == journal.Waiting {
 			continue // told when it began to wait
 		}
 		r.log.Line(level, kind, func() string { return line(e, now, r.waits.crowd(&e)) })

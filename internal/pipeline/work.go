@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hookfold/hookfold/event"
+	"github.com/hookfold/hookfold/internal/enrich"
 	"github.com/hookfold/hookfold/internal/mapping"
 	"github.com/hookfold/hookfold/journal"
 	"github.com/hookfold/hookfold/merge"
@@ -59,6 +60,11 @@ type verdict struct {
 	// it ends in any case, if there is such a time.
 	needs []need
 	until time.Time
+	// wants are reads that the event waits for, next is when something is to be
+	// expected of them, and tries how often one has failed.
+	wants []enrich.Want
+	next  time.Time
+	tries int
 }
 
 var severity = map[journal.State]int{journal.Waiting: 1, journal.Dead: 2}
@@ -76,14 +82,19 @@ const reasonSeparator = "; "
 // it.
 func (it *item) add(v verdict) {
 	needs, until, on := append(it.needs, v.needs...), it.until, it.on
+	wants, next, tries := append(it.wants, v.wants...), it.next, max(it.tries, v.tries)
+	if next.IsZero() || !v.next.IsZero() && v.next.Before(next) {
+		next = v.next
+	}
 	if until.IsZero() || !v.until.IsZero() && v.until.Before(until) {
 		until = v.until
 	}
-	if on == "" && len(v.needs) > 0 {
+	if on == "" && len(v.needs)+len(v.wants) > 0 {
 		on = v.on
 	}
 	defer func() {
 		it.needs, it.until = needs, until
+		it.wants, it.next, it.tries = wants, next, tries
 		if it.state == journal.Dead { // though a change of it may still land
 			it.on = on
 		}
@@ -255,6 +266,9 @@ func (r *Runner) addEvent(ctx context.Context, w *work, x *eventOf, m *meaning) 
 	}
 	for _, f := range out.Faults {
 		it.add(verdict{state: journal.Dead, table: f.Table, reason: r.presence.tell(faultReason(f), &f, x.event)})
+	}
+	for _, v := range m.waits {
+		it.add(v)
 	}
 	r.presence.count(out.Changes, x.event)
 	for _, c := range out.Changes {

@@ -151,6 +151,12 @@ func (s *script) FirstReceipts(_ context.Context, ids []journal.Receipt) ([]jour
 	return s.receipts.look(ids), nil
 }
 
+// FirstFetched gives the answers as they are: nothing is fetched in a trial but
+// what its deliveries have brought along.
+func (s *script) FirstFetched(_ context.Context, reads []journal.Fetched) ([]journal.Fetched, error) {
+	return reads, nil
+}
+
 func (s *script) Next(ctx context.Context, _ journal.Limit) (*journal.Batch, error) {
 	s.mu.Lock()
 	next := s.next

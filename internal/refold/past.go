@@ -61,6 +61,12 @@ func (p *past) FirstReceipts(ctx context.Context, ids []journal.Receipt) ([]jour
 	return p.o.Journal.FirstReceipts(ctx, ids)
 }
 
+// FirstFetched is pipeline.Journal's. Nothing is fetched for the past: what was
+// comes with its deliveries.
+func (p *past) FirstFetched(_ context.Context, reads []journal.Fetched) ([]journal.Fetched, error) {
+	return reads, nil
+}
+
 // Entries is pipeline.Journal's.
 func (p *past) Entries(_ context.Context, f journal.Filter) ([]journal.Entry, error) {
 	p.mu.Lock()

@@ -270,6 +270,11 @@ func (j *Journal) appended(last event.Position) {
 	}
 }
 
+// LastPosition is that of the last delivery that was appended by this process, or
+// before it: every delivery up to it has been received. It is 0 where there is
+// none, and for a journal that is open for reading.
+func (j *Journal) LastPosition() event.Position { return j.lastPosition() }
+
 func (j *Journal) lastPosition() event.Position {
 	j.mu.Lock()
 	defer j.mu.Unlock()
