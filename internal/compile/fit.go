@@ -31,17 +31,8 @@ func Fit(live *sink.Live, c *merge.Change) error {
 			key = append(key, c.Table.Key[at])
 		}
 	}
-	for i, k := range key {
-		v, err := merge.ParseValue(k.Type, parts[i])
-		if err == nil {
-			err = fitColumn(live.Column(k.Name), v)
-		}
-		if l := live.Column(k.Name); err == nil && l != nil && l.Pads && strings.HasSuffix(parts[i], " ") {
-			err = errors.New("it ends in a blank, which the database takes no notice of: the row of another key would be this one's")
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", k.Name, err)
-		}
+	if err := fitKey(live, key, parts); err != nil {
+		return err
 	}
 	for i := range c.Cells {
 		if err := fitCell(live, c.Table, i, c.Cells[i]); err != nil {
@@ -53,9 +44,28 @@ func Fit(live *sink.Live, c *merge.Change) error {
 
 // FitRow is Fit for a folded row.
 func FitRow(live *sink.Live, t *merge.Table, r *merge.Row) error {
+	if err := fitKey(live, t.Key, r.Key.Parts()); err != nil {
+		return err
+	}
 	for i := range r.Cells {
 		if err := fitCell(live, t, i, r.Cells[i]); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+func fitKey(live *sink.Live, key []merge.KeyColumn, parts []string) error {
+	for i, k := range key {
+		v, err := merge.ParseValue(k.Type, parts[i])
+		if err == nil {
+			err = fitColumn(live.Column(k.Name), v)
+		}
+		if l := live.Column(k.Name); err == nil && l != nil && l.Pads && strings.HasSuffix(parts[i], " ") {
+			err = errors.New("it ends in a blank, which the database takes no notice of: the row of another key would be this one's")
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", k.Name, err)
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -60,6 +61,17 @@ func SplitTable(name string) []string {
 	return append(parts, b.String())
 }
 
+// JoinName writes a schema and a name as SplitTable takes them apart.
+func JoinName(parts ...string) string {
+	out := slices.Clone(parts)
+	for i, p := range out {
+		if strings.ContainsAny(p, `."`) {
+			out[i] = `"` + strings.ReplaceAll(p, `"`, `""`) + `"`
+		}
+	}
+	return strings.Join(out, ".")
+}
+
 // Literal writes a text as a literal of PostgreSQL and SQLite.
 func Literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
@@ -67,12 +79,7 @@ func Literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + 
 func besideTable(name string, other func(table string) string) string {
 	parts := SplitTable(name)
 	parts[len(parts)-1] = other(parts[len(parts)-1])
-	for i, p := range parts {
-		if strings.ContainsAny(p, `."`) {
-			parts[i] = `"` + strings.ReplaceAll(p, `"`, `""`) + `"`
-		}
-	}
-	return strings.Join(parts, ".")
+	return JoinName(parts...)
 }
 
 // InSchema names a table of another schema as this one is named.

@@ -1,4 +1,4 @@
-// Package sqlsink is the sink of SQL databases: PostgreSQL and SQLite. Package
+// Package sqlsink is the sink of SQL databases: PostgreSQL, SQL Server and SQLite. Package
 // compile writes its statements; this package runs them.
 package sqlsink
 
@@ -39,6 +39,9 @@ type Options struct {
 	// them. It is for statements of one's own, to be proven: nothing else here
 	// looks after what they do.
 	Rewrite func(t *sink.Table, s *compile.Statements)
+	// Upsert is the form of an upsert on SQL Server: insert ("" too), merge or
+	// updlock. All of them are right; merge and updlock lock more.
+	Upsert string
 	// AnyAge lets changes land that are so old that deletes newer than they are
 	// may have been purged.
 	AnyAge bool
@@ -63,7 +66,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Open opens the sink of a URL, postgres://… or sqlite:FILE, for the tables that
+// Open opens the sink of a URL, postgres://…, sqlserver://… or sqlite:FILE, for the tables that
 // it is to write; nil is any. It does not connect: a database that is down is
 // met by the first call that needs it. An error is a URL, an option or a pair
 // of tables that cannot be right.
@@ -87,8 +90,10 @@ func Open(ctx context.Context, url string, tables []*sink.Table, opts Options) (
 		e, err = openPostgres(ctx, url, opts)
 	case "sqlite":
 		e, err = openSQLite(url, opts)
+	case "sqlserver":
+		e, err = openSQLServer(url, opts)
 	default:
-		return nil, fmt.Errorf("open sink: %q is not a database of this sink; there are postgres://… and sqlite:FILE", scheme)
+		return nil, fmt.Errorf("open sink: %q is not a database of this sink; there are postgres://…, sqlserver://… and sqlite:FILE", scheme)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open sink: %w", err)
