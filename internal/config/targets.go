@@ -16,6 +16,8 @@ type Kind string
 const (
 	PostgreSQL Kind = "PostgreSQL"
 	SQLite     Kind = "SQLite"
+	// SQLServer is SQL Server 2016 or later, or Azure SQL.
+	SQLServer Kind = "SQL Server"
 	// Hasura is a GraphQL endpoint of Hasura 2.
 	Hasura Kind = "Hasura"
 	// Supabase is its REST API, or that of any other PostgREST.
@@ -29,12 +31,13 @@ var kinds = []struct {
 }{
 	{PostgreSQL, []string{"postgres://", "postgresql://"}},
 	{SQLite, []string{"sqlite:"}},
+	{SQLServer, []string{"sqlserver://"}},
 	{Hasura, []string{"hasura+https://", "hasura+http://"}},
 	{Supabase, []string{"supabase+https://", "supabase+http://", "postgrest+https://", "postgrest+http://"}},
 }
 
 // targetLater are the schemes of databases that are yet to come.
-var targetLater = []string{"mysql://", "mariadb://", "sqlserver://"}
+var targetLater = []string{"mysql://", "mariadb://"}
 
 // targetNow are the beginnings of URLs, the most usual one of each kind first.
 func targetNow() []string {
@@ -66,6 +69,8 @@ type Target struct {
 	Pooler string
 	// Connections is the most connections, or requests at a time; default 4.
 	Connections int
+	// Upsert is insert, merge or updlock, "" for the default. SQL Server.
+	Upsert string
 
 	// The rest is of targets behind an HTTP API: Hasura and Supabase.
 
@@ -109,7 +114,8 @@ var (
 	ofHasura     = []Kind{Hasura}
 	ofSupabase   = []Kind{Supabase}
 	ofAPIs       = []Kind{Hasura, Supabase}
-	ofParallel   = []Kind{PostgreSQL, SQLite, Supabase} // Hasura gets one request at a time
+	ofSQLServer  = []Kind{SQLServer}
+	ofParallel   = []Kind{PostgreSQL, SQLite, SQLServer, Supabase} // Hasura gets one request at a time
 )
 
 func targetKeys() section[Target] {
@@ -120,10 +126,12 @@ func targetKeys() section[Target] {
 		path: "targets.<target>", doc: "A text in its place is the `url`. [databases.md](databases.md) tells how each database is connected, what it is granted, and what it cannot do.",
 		keys: []key[Target]{
 			{name: "url", form: "a URL", needed: `url: "${DATABASE_URL}"`,
-				doc:  "The database: `postgres://user:password@host:5432/name`; `sqlite:` and a file, whose relative path is taken from the working directory; `hasura+https://host/v1/graphql`; `supabase+https://project.supabase.co`, or `postgrest+https://…` of any PostgREST; `…+http://` for one on the same machine. `mysql://` and `sqlserver://` come in later versions.",
+				doc:  "The database: `postgres://user:password@host:5432/name`; `sqlserver://user:password@host:1433?database=name`; `sqlite:` and a file, whose relative path is taken from the working directory; `hasura+https://host/v1/graphql`; `supabase+https://project.supabase.co`, or `postgrest+https://…` of any PostgREST; `…+http://` for one on the same machine. `mysql://` comes in a later version.",
 				read: readTargetURL},
 			{name: "pooler", of: ofPostgreSQL, form: "`transaction`, `none`", def: "`transaction` for port 6543, else `none`", doc: "Say `transaction` where the URL is that of a pooler which lends a connection for one transaction (PgBouncer, Supavisor): no prepared statement then outlives its transaction.",
 				read: func(v value, t *Target) { t.Pooler, _ = v.one("transaction", "none") }},
+			{name: "upsert", of: ofSQLServer, form: "`insert`, `merge`, `updlock`", def: "`insert`", doc: "How a batch is written. `insert`: an insert of the rows that are not there, then the guarded update of all, tried again where somebody else was faster. `merge`: `MERGE … WITH (HOLDLOCK)`. `updlock`: like `insert`, with `UPDLOCK, HOLDLOCK`. All three give the same rows; the last two lock more.",
+				read: func(v value, t *Target) { t.Upsert, _ = v.one("insert", "merge", "updlock") }},
 			{name: "connections", of: ofParallel, form: "1 to 100", def: "4", doc: "The most connections, or requests, at a time.",
 				read: func(v value, t *Target) { v.number(1, 100, &t.Connections) }},
 			{name: "admin_secret", of: ofHasura, form: "text", def: "none", doc: "The admin secret. With it `migrate --apply` can make and track tables.",

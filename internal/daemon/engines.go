@@ -27,6 +27,7 @@ type engine struct {
 var engines = map[config.Kind]engine{
 	config.PostgreSQL: {compile.Postgres, openSQL, refusesSQL},
 	config.SQLite:     {compile.SQLite, openSQL, refusesSQL},
+	config.SQLServer:  {compile.SQLServer, openSQL, refusesSQL},
 	config.Hasura: {compile.Postgres, openHasura, func(_ *config.Target, table *sink.Table) []sink.Refusal {
 		return hasura.Refuses(table)
 	}},
@@ -36,10 +37,18 @@ var engines = map[config.Kind]engine{
 }
 
 // Dialect is the dialect of the database behind a target.
-func Dialect(t *config.Target) compile.Dialect { return engines[t.Kind].dialect }
+func Dialect(t *config.Target) compile.Dialect {
+	switch t.Upsert {
+	case "merge":
+		return compile.SQLServerMerge
+	case "updlock":
+		return compile.SQLServerLocks
+	}
+	return engines[t.Kind].dialect
+}
 
 func openSQL(ctx context.Context, t *config.Target, tables []*sink.Table) (sink.Sink, error) {
-	return sqlsink.Open(ctx, t.URL.Text, tables, sqlsink.Options{Pooler: t.Pooler, Connections: t.Connections})
+	return sqlsink.Open(ctx, t.URL.Text, tables, sqlsink.Options{Pooler: t.Pooler, Upsert: t.Upsert, Connections: t.Connections})
 }
 
 func refusesSQL(_ *config.Target, table *sink.Table) []sink.Refusal { return compile.Refuses(table) }
