@@ -85,10 +85,15 @@ func (s *schedule) waits(g *gate) bool {
 // delayed are flights by the time from which they may begin.
 type delayed []*flight
 
-func (d delayed) Len() int           { return len(d) }
-func (d delayed) Less(i, j int) bool { return d[i].ready.Before(d[j].ready) }
-func (d delayed) Swap(i, j int)      { d[i], d[j] = d[j], d[i]; d[i].at, d[j].at = i, j }
-func (d *delayed) Push(x any)        { f := x.(*flight); f.at = len(*d); *d = append(*d, f) }
+func (d delayed) Len() int { return len(d) }
+func (d delayed) Less(i, j int) bool {
+	if !d[i].ready.Equal(d[j].ready) {
+		return d[i].ready.Before(d[j].ready)
+	}
+	return d[i].turn < d[j].turn
+}
+func (d delayed) Swap(i, j int) { d[i], d[j] = d[j], d[i]; d[i].at, d[j].at = i, j }
+func (d *delayed) Push(x any)   { f := x.(*flight); f.at = len(*d); *d = append(*d, f) }
 func (d *delayed) Pop() any {
 	f := (*d)[len(*d)-1]
 	*d = (*d)[:len(*d)-1]

@@ -1,7 +1,6 @@
 package enrich
 
 import (
-	"container/heap"
 	"slices"
 	"time"
 
@@ -52,12 +51,13 @@ func (s *schedule) answered(f *flight, a *event.Fetched, now time.Time) {
 		return
 	}
 	x.paused, x.asking, x.probes = false, false, 0
-	for _, p := range x.parked {
+	parked := x.parked
+	x.parked = nil
+	for _, p := range parked {
 		if p.state == queued {
-			heap.Push(&s.delay, p)
+			s.enqueue(p)
 		}
 	}
-	x.parked = nil
 }
 
 // denied pauses a fetch whose API does not want us, unless it is only this

@@ -48,6 +48,7 @@ type flight struct {
 	probe bool
 	// then is the next read of the same, which begins when this one has ended.
 	then *flight
+	turn int // in which it was queued: of those that may begin the first goes first
 	at   int // in the heap, -1 if it is not there
 }
 
@@ -69,6 +70,7 @@ type schedule struct {
 	next  map[string]*flight // by key: the one that has not begun
 	last  map[string]*flight // by key: the one that has
 	delay delayed
+	turns int
 	seen  event.Position // the greatest position that was wanted
 
 	policy, probing backoff.Policy
@@ -151,6 +153,8 @@ func (s *schedule) enqueue(f *flight) {
 		f.spec.parked = append(f.spec.parked, f)
 		return
 	}
+	s.turns++
+	f.turn = s.turns
 	heap.Push(&s.delay, f)
 }
 
