@@ -174,7 +174,7 @@ func Migrate(d Dialect, t *sink.Table, have Schemas) []string {
 		}
 	}
 	if t.Guard == sink.ByTrigger {
-		out = append(out, bringGuard(d, t, have.Table)...)
+		out = append(out, bringGuard(d, t, have)...)
 	}
 	return out
 }

@@ -15,15 +15,26 @@ import (
 // plain statements that carry the version columns writes the join of what is
 // stored and what comes, as package merge has it.
 type Guard struct {
-	// Triggers are the triggers of the table as they are when it is installed, the
-	// first the one that joins.
-	Triggers []sink.Trigger
+	// Parts are what it puts on tables: on that of the config, and on that of its
+	// occupants' records.
+	Parts []GuardPart
 	// Install makes the trigger anew, Remove takes it away. Both may be run
 	// again, and are each meant as one transaction.
 	Install, Remove []string
-	// Marked is a version column whose comment, Mark, tells of the guard where its
-	// source cannot be read; "" if the table has none.
-	Marked, Mark string
+	// Mark tells of the guard where its source cannot be read: it is the comment of
+	// Marked.
+	Mark string
+}
+
+// GuardPart are the triggers of one table.
+type GuardPart struct {
+	// Records says that the table is that of the occupants' records.
+	Records bool
+	// Triggers are as they are when the guard is installed, the first the one that
+	// joins.
+	Triggers []sink.Trigger
+	// Marked is a version column, "" if the table has none.
+	Marked string
 }
 
 // The names of what makes up a guard. A trigger runs in the order of its name
@@ -48,14 +59,14 @@ func GuardRefuses(d Dialect, t *sink.Table) []sink.Refusal {
 		return out
 	}
 	if d.base() == SQLServer {
-		say("SQL Server has no trigger that runs before a row is written: one that runs after it comes too late for an insert of a row that is there. Whoever else writes the table can call the procedure that hookfold sql --procedure prints")
+		say("SQL Server has no trigger that runs before a row is written. One that runs after it comes too late for an insert of a row that is there, and one that runs instead of it has to write the row by itself, which cascading foreign keys forbid and which takes identities and OUTPUT from the writer. Whoever else writes the table can call the procedure that hookfold sql --procedure prints")
 		return out
 	}
 	switch {
 	case t.Versions == sink.Beside:
 		say("a guard trigger joins by versions in the row, and keep_versions: beside keeps them elsewhere. Let the versions live in the table, or: %s", instead)
-	case t.Occupied:
-		say("a guard trigger joins what is stored with what comes, and a row with occupants is replaced by that of its newest occupant. %s", instead)
+	case t.Occupied && !t.Local():
+		say("what becomes of a row with occupants that are deleted or follow each other is not told by its newest occupant alone. %s", instead)
 	case t.OnDelete == merge.DeleteRemove:
 		say("on_delete: remove takes the row away, which a trigger that runs before an update cannot. Say on_delete: mark, or: %s", instead)
 	case t.Group != nil:
@@ -84,21 +95,30 @@ func GuardRefuses(d Dialect, t *sink.Table) []sink.Refusal {
 	return out
 }
 
-// NewGuard writes the guard trigger of a table as it lives. A table or column
-// that is missing is a *MissingError.
-func NewGuard(d Dialect, t *sink.Table, live *sink.Live) (*Guard, error) {
+// NewGuard writes the guard trigger of a table as it lives; records is the live
+// schema of the occupants' table. A table or column that is missing is a
+// *MissingError.
+func NewGuard(d Dialect, t *sink.Table, live, records *sink.Live) (*Guard, error) {
 	if err := sink.Refused(t, GuardRefuses(d, t)); err != nil {
 		return nil, err
 	}
 	r := guarded(t)
-	if err := r.bind(live); err != nil {
+	x := d.impl()
+	if err := r.bound(x, live); err != nil {
 		return nil, err
 	}
-	x := d.impl()
-	if err := r.judges(x); err != nil {
-		return nil, err
+	if t.Occupied {
+		return postgresOccupied(t, r, live, records)
 	}
 	return postgresGuard(t, r, live), nil
+}
+
+// bound binds a relation, and tells whether the database can join it.
+func (r *relation) bound(d dialect, live *sink.Live) error {
+	if err := r.bind(live); err != nil {
+		return err
+	}
+	return r.judges(d)
 }
 
 // guardState is what is known of the guard trigger of a live table.
@@ -109,16 +129,36 @@ type guardState struct {
 	installed, known bool
 }
 
-// state compares a guard with what lives: with the source of the triggers, or
-// where that cannot be read with the comment that stands for it.
-func (g *Guard) state(live *sink.Live) guardState {
+// state compares a guard with what lives.
+func (g *Guard) state(live, records *sink.Live) guardState {
+	out := guardState{known: true}
+	for _, p := range g.Parts {
+		on := live
+		if p.Records {
+			on = records
+		}
+		if on == nil {
+			on = &sink.Live{}
+		}
+		s := p.state(on, g.Mark)
+		if s.wrong != "" && (out.wrong == "" || s.installed) {
+			out.wrong = s.wrong
+		}
+		out.installed, out.known = out.installed || s.installed, out.known && s.known
+	}
+	return out
+}
+
+// state compares with the source of the triggers, or where that cannot be read
+// with the comment that stands for it.
+func (p *GuardPart) state(live *sink.Live, mark string) guardState {
 	const missing, other = "is not there", "is not that of this config and table"
 	if live.Triggers == nil {
-		c := live.Column(g.Marked)
+		c := live.Column(p.Marked)
 		switch {
 		case c == nil: // there is no such column, or not yet
-			return guardState{wrong: missing, known: !live.Exists || g.Marked != ""}
-		case c.Comment == g.Mark:
+			return guardState{wrong: missing, known: !live.Exists || p.Marked != ""}
+		case c.Comment == mark:
 			return guardState{installed: true, known: true}
 		case strings.HasPrefix(c.Comment, guardMark):
 			return guardState{wrong: other, installed: true, known: true}
@@ -126,7 +166,7 @@ func (g *Guard) state(live *sink.Live) guardState {
 		return guardState{wrong: missing, known: true}
 	}
 	out := guardState{known: true}
-	for _, want := range g.Triggers {
+	for _, want := range p.Triggers {
 		i := slices.IndexFunc(live.Triggers, func(x sink.Trigger) bool { return x.Name == want.Name })
 		switch {
 		case i < 0:
@@ -148,12 +188,12 @@ const installGuard = "Install it: hookfold migrate --apply, or what hookfold sql
 
 // Unguarded says why rows of a table that is to be guarded by a trigger must not
 // be left to it, and what to do; "" if they may, or if it cannot be told.
-func Unguarded(d Dialect, t *sink.Table, live *sink.Live) string {
-	g, err := NewGuard(d, t, live)
+func Unguarded(d Dialect, t *sink.Table, live, records *sink.Live) string {
+	g, err := NewGuard(d, t, live, records)
 	if err != nil {
 		return err.Error()
 	}
-	if s := g.state(live); s.known && s.wrong != "" {
+	if s := g.state(live, records); s.known && s.wrong != "" {
 		return fmt.Sprintf("guard: trigger, and the guard trigger %s: a writer that sends plain rows would overwrite newer ones. %s", s.wrong, installGuard)
 	}
 	return ""
@@ -162,37 +202,42 @@ func Unguarded(d Dialect, t *sink.Table, live *sink.Live) string {
 // guard finds what is wrong with a table's guard trigger, or with one that the
 // config does not speak of.
 func (p *problems) guard() {
-	g, err := NewGuard(p.d, p.t, p.live)
+	g, err := NewGuard(p.d, p.t, p.live, p.records)
 	if err != nil { // which is said elsewhere
+		if p.t.Guard == sink.ByTrigger {
+			p.error("", "guard: trigger: %v", err)
+		}
 		return
 	}
-	s := g.state(p.live)
+	s := g.state(p.live, p.records)
 	switch {
 	case p.t.Guard == sink.ByTrigger && !s.known:
 		p.warn("", "guard: trigger, and this target does not tell whether the guard trigger is there: the table has no column of a version, whose comment would say so")
 	case p.t.Guard == sink.ByTrigger && s.wrong != "":
-		p.error("", "%s", Unguarded(p.d, p.t, p.live))
+		p.error("", "%s", Unguarded(p.d, p.t, p.live, p.records))
 	case s.installed && s.wrong != "":
 		p.error("", "it has a guard trigger that %s, and joins rows by other rules. %s; or remove it, as that script says", s.wrong, installGuard)
 	}
 	if !s.installed {
 		return
 	}
-	for _, x := range p.live.Triggers {
-		if x.Before && x.Enabled && x.Name > guardTrigger {
-			p.warn("", "trigger %s runs after the guard trigger, in the order of their names, so what it changes in a row is not joined. Give it a name before %s", x.Name, guardTrigger)
+	joins := slices.IndexFunc(p.live.Triggers, func(x sink.Trigger) bool { return x.Name == g.Parts[0].Triggers[0].Name })
+	how := "in the order of their names, so what it changes in a row is not joined. Give it a name before " + guardTrigger
+	for _, x := range p.live.Triggers[joins+1:] {
+		if x.Before && x.Enabled && joins >= 0 && !slices.ContainsFunc(g.Parts[0].Triggers, func(ours sink.Trigger) bool { return ours.Name == x.Name }) {
+			p.warn("", "trigger %s runs after the guard trigger, %s", x.Name, how)
 		}
 	}
 }
 
 // bringGuard installs the guard trigger of a table that has none, or another.
-func bringGuard(d Dialect, t *sink.Table, live *sink.Live) []string {
-	ideal, _ := Ideal(d, t)
-	g, err := NewGuard(d, t, merged(live, ideal))
+func bringGuard(d Dialect, t *sink.Table, have Schemas) []string {
+	ideal, records := Ideal(d, t)
+	g, err := NewGuard(d, t, merged(have.Table, ideal), merged(have.Records, records))
 	if err != nil { // which is said where the table is refused
 		return nil
 	}
-	if s := g.state(live); !s.known || s.wrong == "" {
+	if s := g.state(have.Table, have.Records); !s.known || s.wrong == "" {
 		return nil
 	}
 	return g.Install
@@ -227,12 +272,14 @@ func guarded(t *sink.Table) *relation {
 // GuardScript shows a person the guard trigger of a table: what makes it, how a
 // writer uses it, and what removes it.
 func GuardScript(d Dialect, t *sink.Table, have Schemas) (string, error) {
-	ideal, _ := Ideal(d, t)
-	live := ideal
+	live, records := Ideal(d, t)
 	if have.Table != nil {
-		live = merged(have.Table, ideal)
+		live = merged(have.Table, live)
 	}
-	g, err := NewGuard(d, t, live)
+	if have.Records != nil {
+		records = merged(have.Records, records)
+	}
+	g, err := NewGuard(d, t, live, records)
 	if err != nil {
 		return "", err
 	}

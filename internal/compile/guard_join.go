@@ -28,10 +28,12 @@ type guardSyntax interface {
 // guardBody writes what the guards of all databases have in common.
 type guardBody struct {
 	guardSyntax
-	d     dialect
-	t     *sink.Table
-	r     *relation
-	live  *sink.Live
+	d    dialect
+	t    *sink.Table
+	r    *relation
+	live *sink.Live
+	// shows is nil for a table without occupants, and for that of their records.
+	shows *shownBy
 	b     strings.Builder
 	depth int
 }
@@ -84,6 +86,12 @@ func (w *guardBody) versions() []field {
 		if f.Kind == SeenParam || f.Kind == DeleteParam {
 			out = append(out, f)
 		}
+	}
+	if w.r.since != nil {
+		out = append(out, *w.r.since)
+	}
+	if w.shows != nil {
+		out = append(out, w.shows.versions...)
 	}
 	return out
 }
@@ -207,6 +215,13 @@ func (w *guardBody) join() {
 		w.line("else")
 		w.within(func() { w.keep(names...) })
 		w.line("end if;")
+	}
+}
+
+// show keeps what a row shows of an occupant, unless a newer record comes.
+func (w *guardBody) show() {
+	if w.shows != nil {
+		w.when("("+w.shows.newer+") is not true", func() { w.keep(w.shows.columns...) })
 	}
 }
 

@@ -15,28 +15,40 @@ import (
 // UPDATE. The first run leaves hookfold.upsert for the second, so that an upsert
 // is told from an UPDATE by a person; a statement trigger takes it away.
 func postgresGuard(t *sink.Table, r *relation, live *sink.Live) *Guard {
-	body := postgresBody(newGuardBody(postgres{}, plpgsql{}, t, r, live))
-	function := besideTable(t.Name, func(name string) string { return fitName(guardFunction + name) })
-	name, table := QuoteTable(function), QuoteTable(t.Name)
-	drop := func(trigger string) string { return fmt.Sprintf("drop trigger if exists %s on %s", trigger, table) }
-	g := &Guard{
-		Triggers: []sink.Trigger{{Name: guardTrigger, Body: body, Enabled: true, Before: true}, {Name: guardDone, Body: body, Enabled: true}},
-		Install: []string{
-			"create or replace function " + name + "() returns trigger\nlanguage plpgsql\nset search_path from current\nas " + dollar(body),
-			drop(guardTrigger), drop(guardDone),
-			fmt.Sprintf("create trigger %s before insert or update on %s for each row execute function %s()", guardTrigger, table, name),
-			fmt.Sprintf("create trigger %s after insert on %s for each statement execute function %s()", guardDone, table, name),
-		},
-		Remove: []string{drop(guardTrigger), drop(guardDone), "drop function if exists " + name + "()"},
-		Mark:   guardMark + rules(t),
-	}
+	g := &Guard{Mark: guardMark + rules(t)}
+	g.postgres(t.Name, r, postgresBody(newGuardBody(postgres{}, plpgsql{}, t, r, live)))
+	return g
+}
+
+// postgres puts a function and its triggers on a table.
+func (g *Guard) postgres(name string, r *relation, body string) {
+	table, function := QuoteTable(name), guardNamed(name, "")
+	g.Parts = append(g.Parts, GuardPart{Triggers: []sink.Trigger{{Name: guardTrigger, Body: body, Enabled: true, Before: true}, {Name: guardDone, Body: body, Enabled: true}}})
+	g.function(function, body)
+	g.trigger(table, guardTrigger, "before insert or update", "row", function)
+	g.trigger(table, guardDone, "after insert", "statement", function)
+	g.Remove = append(g.Remove, "drop function if exists "+function+"()")
 	if versions := append(r.scopes[:len(r.scopes):len(r.scopes)], r.firsts...); len(versions) > 0 {
-		g.Marked = versions[0].Name
-		comment := fmt.Sprintf("comment on column %s.%s is ", table, Quote(g.Marked))
+		g.Parts[len(g.Parts)-1].Marked = versions[0].Name
+		comment := fmt.Sprintf("comment on column %s.%s is ", table, Quote(versions[0].Name))
 		g.Install = append(g.Install, comment+Literal(g.Mark))
 		g.Remove = append(g.Remove, comment+"null")
 	}
-	return g
+}
+
+// guardNamed names a function of a table's guard.
+func guardNamed(table, what string) string {
+	return QuoteTable(besideTable(table, func(name string) string { return fitName(guardFunction + name + what) }))
+}
+
+func (g *Guard) function(name, body string) {
+	g.Install = append(g.Install, "create or replace function "+name+"() returns trigger\nlanguage plpgsql\nset search_path from current\nas "+dollar(body))
+}
+
+func (g *Guard) trigger(table, name, when, each, function string) {
+	drop := fmt.Sprintf("drop trigger if exists %s on %s", name, table)
+	g.Install = append(g.Install, drop, fmt.Sprintf("create trigger %s %s on %s for each %s execute function %s()", name, when, table, each, function))
+	g.Remove = append(g.Remove, drop)
 }
 
 // plpgsql is the language of functions. The row that comes is called excluded,
@@ -109,6 +121,7 @@ func postgresBody(w *guardBody) string {
 	w.line("    perform set_config('hookfold.upsert', '', true);\nelsif " + byHand + " then\n    return new; -- a person's UPDATE\nend if;")
 	w.meant(w.keep)
 	w.join()
+	w.show()
 	if marks(w.t) {
 		w.updateMarked()
 	}

@@ -14,9 +14,9 @@ type postgres struct {
 	// rows is the expression of a JSON list of objects from which statements
 	// take their rows; "" is arrays as parameters.
 	rows string
-	// args, if not nil, are the places of a function's arguments, by name: a
-	// statement then takes one row, which they are.
-	args map[string]int
+	// args, if not nil, are what a function's statements take for parameters, by
+	// name: a statement then takes one row, which they are.
+	args map[string]string
 }
 
 var lengthForm = regexp.MustCompile(`^(character varying|character|bpchar)(\(\d+\))?`)
@@ -145,7 +145,7 @@ func (d postgres) source(params []Param) string {
 	var of []string
 	for i, p := range params {
 		if d.args != nil {
-			of = append(of, fmt.Sprintf("$%d", d.args[p.Name]))
+			of = append(of, d.args[p.Name])
 		} else if d.rows != "" {
 			of = append(of, Quote(p.Name)+" text")
 		} else {

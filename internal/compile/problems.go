@@ -35,7 +35,7 @@ type Usage struct {
 
 // Problems compares a table with what lives.
 func Problems(d Dialect, t *sink.Table, have Schemas, use Usage) []Problem {
-	p := &problems{d: d, t: t, live: have.Table, use: use}
+	p := &problems{d: d, t: t, live: have.Table, records: have.Records, use: use}
 	for _, r := range Refuses(t) {
 		p.error(r.Column, "%s", r.Text)
 	}
@@ -76,8 +76,10 @@ type problems struct {
 	d    Dialect
 	t    *sink.Table
 	live *sink.Live
-	use  Usage
-	list []Problem
+	// records is the live table of the occupants' records.
+	records *sink.Live
+	use     Usage
+	list    []Problem
 }
 
 func (p *problems) error(column, format string, args ...any) {

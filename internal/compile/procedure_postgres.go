@@ -13,7 +13,7 @@ const mostArguments = 100
 
 // postgresProcedure writes a function, which a statement calls: select f(…).
 func postgresProcedure(t *sink.Table, live, records *sink.Live) (string, error) {
-	numbered := postgres{args: map[string]int{}}
+	numbered := postgres{args: map[string]string{}}
 	s, err := compileWith(numbered, t, live, records)
 	if err != nil {
 		return "", err
@@ -27,7 +27,7 @@ func postgresProcedure(t *sink.Table, live, records *sink.Live) (string, error) 
 		return "", fmt.Errorf("table %s: a function of PostgreSQL takes %d arguments, and this one would take %d. Run the statement that hookfold sql prints, or install the guard trigger", t.Name, mostArguments, len(args))
 	}
 	for i, a := range args {
-		numbered.args[a.Name] = i + 1
+		numbered.args[a.Name] = fmt.Sprintf("$%d", i+1)
 	}
 	// Once more, now that the places are known.
 	if s, err = compileWith(numbered, t, live, records); err != nil {

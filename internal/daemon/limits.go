@@ -6,6 +6,7 @@ import (
 	"github.com/hookfold/hookfold/internal/compile"
 	"github.com/hookfold/hookfold/internal/config"
 	"github.com/hookfold/hookfold/internal/mapping"
+	"github.com/hookfold/hookfold/merge"
 	"github.com/hookfold/hookfold/sink"
 )
 
@@ -21,6 +22,9 @@ func Limits(plan *mapping.Plan) *config.Problems {
 		refused := engines[target.Kind].refuses(target, &t.Table)
 		if t.Guard == sink.ByTrigger {
 			refused = append(refused, compile.GuardRefuses(Dialect(target), &t.Table)...)
+			if t.Occupied && slices.ContainsFunc(t.Mappings, func(m *mapping.Mapping) bool { return m.Config.IfMissing != merge.Insert }) {
+				refused = append(refused, sink.Refusal{Part: sink.Guarding, Text: "the guard trigger shows an occupant's record as soon as it is written, and if_missing wants no row inserted for it. Leave guard out, or if_missing"})
+			}
 		}
 		for _, r := range refused {
 			pos, path := placeOf(t.Config, r)

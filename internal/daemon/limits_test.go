@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,6 +87,55 @@ func TestLimits(t *testing.T) {
 		}
 		if d := cmp.Diff(expected, got); d != "" {
 			t.Errorf("%s (-want +got):\n%s\n%s", target, d, told)
+		}
+	}
+}
+
+const guardedTables = `
+version: 1
+journal: sqlite:hookfold.db
+sources: {shop: {preset: http, verify: none, type: event.type, time: event.at, id: event.id}}
+targets: {db: %s}
+tables:
+  plain:   {guard: trigger, key: {id: text}, columns: {v: text, tags: {type: "text[]", merge: union}}, events: [{from: shop, type: p, key: {id: event.k}, set: {v: event.v, tags: event.t}}]}
+  counted:
+    guard: trigger
+    key: {id: text}
+    columns: {n: {type: int, merge: count}}
+    events: [{from: shop, type: c, key: {id: event.k}, set: {n: 1}}]
+  gone:
+    guard: trigger
+    key: {id: text}
+    on_delete: remove
+    columns: {v: text}
+    events: [{from: shop, type: g, key: {id: event.k}, set: {v: event.v}}, {from: shop, type: d, key: {id: event.k}, delete: true}]
+  slot:
+    guard: trigger
+    key: {id: text}
+    columns: {v: text}
+    events: [{from: shop, type: s, if_missing: wait, key: {id: event.k}, occupant: {id: event.o}, set: {v: event.v}}]
+`
+
+// A guard trigger is refused where it cannot be right, at its line.
+func TestGuardLimits(t *testing.T) {
+	for target, want := range map[string]string{
+		`"postgres://u@h/d"`: "9:12 counted, 14:12 gone, 20:12 slot",
+		`"sqlite:rows.db"`:   "7:20 plain, 9:12 counted, 14:12 gone, 20:12 slot",
+	} {
+		cfg, problems := config.Parse("f", fmt.Appendf(nil, guardedTables, target), config.Options{})
+		if problems.Err() != nil {
+			t.Fatal(problems)
+		}
+		plan, problems := mapping.Compile(cfg)
+		if problems.Err() != nil {
+			t.Fatal(problems)
+		}
+		var got []string
+		for _, p := range daemon.Limits(plan).List {
+			got = append(got, fmt.Sprintf("%d:%d %s", p.Pos.Line, p.Pos.Column, strings.TrimSuffix(strings.TrimPrefix(p.Path, "tables."), ".guard")))
+		}
+		if s := strings.Join(slices.Compact(got), ", "); s != want {
+			t.Errorf("%s: %s, want %s", target, s, want)
 		}
 	}
 }

@@ -100,8 +100,8 @@ func (h *hasura) state(ctx context.Context, t *sink.Table) (*tableState, error) 
 	if known && in.Exists {
 		st.live = &in.Live
 	}
-	if why := compile.Unguarded(compile.Postgres, t, st.live); why != "" && t.Guard == sink.ByTrigger && st.live.Exists {
-		return nil, operator("table %s: %s; until then events wait", t.Name, why)
+	if err := h.mustBeGuarded(ctx, t, st.live, shown); err != nil {
+		return nil, err
 	}
 	st.own, err = h.bind(t, t.Name, shown[0], false)
 	if err == nil && t.Occupied {
@@ -143,6 +143,29 @@ func (h *hasura) byHand(ctx context.Context, t *sink.Table) string {
 		out += ` (that tracks new tables too; as a call of /v1/metadata: ` + strings.Join(track, " ") + ")"
 	}
 	return out
+}
+
+// mustBeGuarded tells that a table whose rows are to be left to its guard trigger
+// has none.
+func (h *hasura) mustBeGuarded(ctx context.Context, t *sink.Table, live *sink.Live, shown []*gqlTable) error {
+	if t.Guard != sink.ByTrigger || !live.Exists {
+		return nil
+	}
+	var records *sink.Live
+	if t.Occupied {
+		records = shown[1].live()
+		in, known, err := h.lookIn(ctx, compile.OccupantsTable(t.Name))
+		if err != nil {
+			return err
+		}
+		if known && in.Exists {
+			records = &in.Live
+		}
+	}
+	if why := compile.Unguarded(compile.Postgres, t, live, records); why != "" {
+		return operator("table %s: %s; until then events wait", t.Name, why)
+	}
+	return nil
 }
 
 // forget drops what is known of live tables.

@@ -81,20 +81,25 @@ func (p *plainSink) group(ctx context.Context, tx pgx.Tx, g sink.Group, res *sin
 	if !live.Exists {
 		return &sink.Error{Action: sink.Retry, Message: "there is no table " + g.Table.Name}
 	}
-	var upserts []*merge.Row
+	var own, records []*merge.Row
 	for _, r := range g.Rows {
-		if r.IfMissing == merge.Insert {
-			upserts = append(upserts, r)
+		switch {
+		case g.Table.Occupied && r.Occupant != nil:
+			records = append(records, r)
+		case r.IfMissing == merge.Insert:
+			own = append(own, r)
 		}
 	}
-	for from := 0; from < len(upserts); from += 1000 {
-		part := upserts[from:min(from+1000, len(upserts))]
-		n, err := plainUpsert(ctx, tx, g.Table, live, part)
-		if err != nil {
-			return err
+	for _, upserts := range [][]*merge.Row{records, own} {
+		for from := 0; from < len(upserts); from += 1000 {
+			part := upserts[from:min(from+1000, len(upserts))]
+			n, err := plainUpsert(ctx, tx, g.Table, live, part)
+			if err != nil {
+				return err
+			}
+			res.Written += n
+			res.Unchanged += len(part) - n
 		}
-		res.Written += n
-		res.Unchanged += len(part) - n
 	}
 	for _, r := range g.Rows {
 		if r.IfMissing == merge.Insert {
@@ -134,10 +139,15 @@ func plainColumns(t *sink.Table, r *merge.Row) []plainColumn {
 	for i, part := range r.Key.Parts() {
 		text(t.Key[i].Name, part, true)
 	}
+	if t.Occupied && r.Occupant != nil {
+		text(compile.OccupantColumn, r.Occupant.ID, true)
+		text(compile.SinceColumn, string(r.Occupant.Since), r.Occupant.Since != "")
+	}
+	mine := func(i int) bool { return !t.Occupied || t.OfKey(i) == (r.Occupant == nil) }
 	for i := range t.Columns {
 		c, cell := &t.Columns[i], r.Cells[i]
 		switch {
-		case c.Rule == merge.Touch || c.Rule == merge.Flag:
+		case c.Rule == merge.Touch || c.Rule == merge.Flag || !mine(i):
 			continue
 		case c.Rule == merge.First:
 			text(compile.FirstColumn(c.Name), string(cell.Version), cell.Set && cell.Version != "")
@@ -149,6 +159,9 @@ func plainColumns(t *sink.Table, r *merge.Row) []plainColumn {
 		text(c.Name, s, cell.Set && !cell.Value.IsNull())
 	}
 	for i, v := range r.Scopes {
+		if !mine(t.ScopeColumns(i)[0]) {
+			continue
+		}
 		text(compile.ScopeColumn(t.Scopes()[i]), string(v), v != "")
 	}
 	if t.OnDelete != merge.DeleteNone {
@@ -172,13 +185,21 @@ func pgArray(v merge.Value) string {
 	return "{" + strings.Join(out, ",") + "}"
 }
 
+// typeOf is the type of a column; the table of records has no other.
+func typeOf(live *sink.Live, name string) string {
+	if c := live.Column(name); c != nil {
+		return c.Type
+	}
+	return "text"
+}
+
 func plainUpsert(ctx context.Context, tx pgx.Tx, t *sink.Table, live *sink.Live, rows []*merge.Row) (int, error) {
 	var names, arrays, casts, set []string
 	var args []any
 	for c, column := range plainColumns(t, rows[0]) {
 		names = append(names, pgx.Identifier{column.name}.Sanitize())
 		arrays = append(arrays, fmt.Sprintf("$%d::text[]", c+1))
-		casts = append(casts, fmt.Sprintf("v.p%d::%s", c+1, live.Column(column.name).Type))
+		casts = append(casts, fmt.Sprintf("v.p%d::%s", c+1, typeOf(live, column.name)))
 		set = append(set, fmt.Sprintf("%s = excluded.%[1]s", names[c]))
 		list := make([]*string, len(rows))
 		for i, r := range rows {
@@ -190,10 +211,15 @@ func plainUpsert(ctx context.Context, tx pgx.Tx, t *sink.Table, live *sink.Live,
 	for _, k := range t.Key {
 		key = append(key, pgx.Identifier{k.Name}.Sanitize())
 	}
+	table := t.Name
+	if t.Occupied && rows[0].Occupant != nil {
+		table = compile.OccupantsTable(t.Name)
+		key = append(key, compile.OccupantColumn)
+	}
 	for c := range names {
 		places = append(places, fmt.Sprintf("p%d", c+1))
 	}
-	tag, err := tx.Exec(ctx, fmt.Sprintf("insert into %s (%s) select %s from unnest(%s) as v (%s) on conflict (%s) do update set %s", compile.QuoteTable(t.Name),
+	tag, err := tx.Exec(ctx, fmt.Sprintf("insert into %s (%s) select %s from unnest(%s) as v (%s) on conflict (%s) do update set %s", compile.Postgres.QuoteTable(table),
 		strings.Join(names, ", "), strings.Join(casts, ", "), strings.Join(arrays, ", "), strings.Join(places, ", "), strings.Join(key, ", "), strings.Join(set, ", ")), args...)
 	return int(tag.RowsAffected()), err
 }

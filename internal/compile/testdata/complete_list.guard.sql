@@ -8,5 +8,5 @@
 
 ==== sqlserver
 
--- table line: SQL Server has no trigger that runs before a row is written: one that runs after it comes too late for an insert of a row that is there. Whoever else writes the table can call the procedure that hookfold sql --procedure prints
+-- table line: SQL Server has no trigger that runs before a row is written. One that runs after it comes too late for an insert of a row that is there, and one that runs instead of it has to write the row by itself, which cascading foreign keys forbid and which takes identities and OUTPUT from the writer. Whoever else writes the table can call the procedure that hookfold sql --procedure prints
 

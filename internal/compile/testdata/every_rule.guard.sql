@@ -169,8 +169,8 @@ begin
 end
 $hookfold$;
 drop trigger if exists zz_hookfold_guard on every_rule;
-drop trigger if exists zz_hookfold_guard_done on every_rule;
 create trigger zz_hookfold_guard before insert or update on every_rule for each row execute function hookfold_guard_every_rule();
+drop trigger if exists zz_hookfold_guard_done on every_rule;
 create trigger zz_hookfold_guard_done after insert on every_rule for each statement execute function hookfold_guard_every_rule();
 comment on column every_rule.row_version is 'Joined by Hookfold''s guard trigger 7d9979b9436c';
 commit;
@@ -181,5 +181,5 @@ commit;
 
 ==== sqlserver
 
--- table every_rule: SQL Server has no trigger that runs before a row is written: one that runs after it comes too late for an insert of a row that is there. Whoever else writes the table can call the procedure that hookfold sql --procedure prints
+-- table every_rule: SQL Server has no trigger that runs before a row is written. One that runs after it comes too late for an insert of a row that is there, and one that runs instead of it has to write the row by itself, which cascading foreign keys forbid and which takes identities and OUTPUT from the writer. Whoever else writes the table can call the procedure that hookfold sql --procedure prints
 

@@ -56,8 +56,8 @@ begin
 end
 $hookfold$;
 drop trigger if exists zz_hookfold_guard on "user";
-drop trigger if exists zz_hookfold_guard_done on "user";
 create trigger zz_hookfold_guard before insert or update on "user" for each row execute function hookfold_guard_user();
+drop trigger if exists zz_hookfold_guard_done on "user";
 create trigger zz_hookfold_guard_done after insert on "user" for each statement execute function hookfold_guard_user();
 commit;
 
@@ -67,5 +67,5 @@ commit;
 
 ==== sqlserver
 
--- table user: SQL Server has no trigger that runs before a row is written: one that runs after it comes too late for an insert of a row that is there. Whoever else writes the table can call the procedure that hookfold sql --procedure prints
+-- table user: SQL Server has no trigger that runs before a row is written. One that runs after it comes too late for an insert of a row that is there, and one that runs instead of it has to write the row by itself, which cascading foreign keys forbid and which takes identities and OUTPUT from the writer. Whoever else writes the table can call the procedure that hookfold sql --procedure prints
 

@@ -145,8 +145,8 @@ begin
 end
 $hookfold$;
 drop trigger if exists zz_hookfold_guard on customer;
-drop trigger if exists zz_hookfold_guard_done on customer;
 create trigger zz_hookfold_guard before insert or update on customer for each row execute function hookfold_guard_customer();
+drop trigger if exists zz_hookfold_guard_done on customer;
 create trigger zz_hookfold_guard_done after insert on customer for each statement execute function hookfold_guard_customer();
 comment on column customer.row_version is 'Joined by Hookfold''s guard trigger 8fc28cfcdf36';
 commit;
@@ -157,5 +157,5 @@ commit;
 
 ==== sqlserver
 
--- table customer: SQL Server has no trigger that runs before a row is written: one that runs after it comes too late for an insert of a row that is there. Whoever else writes the table can call the procedure that hookfold sql --procedure prints
+-- table customer: SQL Server has no trigger that runs before a row is written. One that runs after it comes too late for an insert of a row that is there, and one that runs instead of it has to write the row by itself, which cascading foreign keys forbid and which takes identities and OUTPUT from the writer. Whoever else writes the table can call the procedure that hookfold sql --procedure prints
 

@@ -80,8 +80,8 @@ begin
 end
 $hookfold$;
 drop trigger if exists zz_hookfold_guard on payment;
-drop trigger if exists zz_hookfold_guard_done on payment;
 create trigger zz_hookfold_guard before insert or update on payment for each row execute function hookfold_guard_payment();
+drop trigger if exists zz_hookfold_guard_done on payment;
 create trigger zz_hookfold_guard_done after insert on payment for each statement execute function hookfold_guard_payment();
 comment on column payment.row_version is 'Joined by Hookfold''s guard trigger cd3eae2b06fe';
 commit;
@@ -92,5 +92,5 @@ commit;
 
 ==== sqlserver
 
--- table payment: SQL Server has no trigger that runs before a row is written: one that runs after it comes too late for an insert of a row that is there. Whoever else writes the table can call the procedure that hookfold sql --procedure prints
+-- table payment: SQL Server has no trigger that runs before a row is written. One that runs after it comes too late for an insert of a row that is there, and one that runs instead of it has to write the row by itself, which cascading foreign keys forbid and which takes identities and OUTPUT from the writer. Whoever else writes the table can call the procedure that hookfold sql --procedure prints
 

@@ -94,8 +94,8 @@ begin
 end
 $hookfold$;
 drop trigger if exists zz_hookfold_guard on message_status;
-drop trigger if exists zz_hookfold_guard_done on message_status;
 create trigger zz_hookfold_guard before insert or update on message_status for each row execute function hookfold_guard_message_status();
+drop trigger if exists zz_hookfold_guard_done on message_status;
 create trigger zz_hookfold_guard_done after insert on message_status for each statement execute function hookfold_guard_message_status();
 comment on column message_status.error_version is 'Joined by Hookfold''s guard trigger 5c930d6fc9dd';
 commit;
@@ -106,5 +106,5 @@ commit;
 
 ==== sqlserver
 
--- table message_status: SQL Server has no trigger that runs before a row is written: one that runs after it comes too late for an insert of a row that is there. Whoever else writes the table can call the procedure that hookfold sql --procedure prints
+-- table message_status: SQL Server has no trigger that runs before a row is written. One that runs after it comes too late for an insert of a row that is there, and one that runs instead of it has to write the row by itself, which cascading foreign keys forbid and which takes identities and OUTPUT from the writer. Whoever else writes the table can call the procedure that hookfold sql --procedure prints
 
