@@ -13,7 +13,7 @@ func (a *app) commands() []*cobra.Command {
 	}
 	var all []*cobra.Command
 	all = append(all, group("try", a.demo(), a.initial(), a.version())...)
-	all = append(all, group("config", a.check(), a.sql(), a.migrate())...)
+	all = append(all, group("config", a.check(), a.prove(), a.sql(), a.migrate())...)
 	all = append(all, group("run", a.serve(), a.replay(), a.send(), a.export())...)
 	all = append(all, group("look", a.explain(), a.verify(), a.dead(), a.waiting(), a.lane(), a.forget())...)
 	return all

@@ -24,6 +24,13 @@ func (a *app) progress(what string, total int64) *progress {
 	)}
 }
 
+// total says how much there is, once it is known.
+func (p *progress) total(n int64) {
+	if p.bar != nil && p.bar.GetMax64() != n {
+		p.bar.ChangeMax64(n)
+	}
+}
+
 func (p *progress) set(n int64) {
 	if p.bar != nil {
 		_ = p.bar.Set64(n) // a bar that cannot be drawn is no reason to stop

@@ -48,8 +48,8 @@ func targetNow() []string {
 	return append(first, more...)
 }
 
-// kindOfURL returns the kind of a URL, "" if none has its scheme.
-func kindOfURL(s string) Kind {
+// KindOfURL returns the kind of a URL, "" if none has its scheme.
+func KindOfURL(s string) Kind {
 	scheme, _, _ := strings.Cut(s, ":")
 	for _, k := range kinds {
 		if slices.Contains(schemes(k.begins), strings.ToLower(scheme)) {
@@ -186,7 +186,7 @@ func readTarget(v value, t *Target) {
 
 func readTargetURL(v value, t *Target) {
 	v.storeURL(targetNow(), targetLater, &t.URL)
-	t.Kind = kindOfURL(t.URL.Text)
+	t.Kind = KindOfURL(t.URL.Text)
 }
 
 func readDirectURL(v value, t *Target) {

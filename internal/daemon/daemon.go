@@ -179,6 +179,9 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	retain, cancel := context.WithCancel(context.Background())
 	d.stopRetain = cancel
 	d.retaining.Go(func() { d.retain(retain) })
+	if !d.o.NoListen {
+		d.retaining.Go(func() { d.sweep(retain) })
+	}
 	if d.intake != nil {
 		d.intake.Start()
 	}

@@ -93,6 +93,12 @@ func (p *postgresEngine) place(ctx context.Context, tables []copied, opts Option
 	if opts.Pooler == "" { // what is lost with the power is of no worth
 		config.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
 	}
+	if opts.Rewrite != nil {
+		config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+			_, err := c.Exec(ctx, "select pg_catalog.set_config('search_path', $1 || ', ' || pg_catalog.current_setting('search_path'), false)", compile.Quote(schema))
+			return err
+		}
+	}
 	pool, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), config)
 	if err != nil {
 		return nil, errors.Join(err, made.remove(ctx))

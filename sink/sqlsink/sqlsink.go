@@ -37,7 +37,8 @@ type Options struct {
 	LockTimeout time.Duration
 	// Rewrite changes the statements of a table before they are used; nil leaves
 	// them. It is for statements of one's own, to be proven: nothing else here
-	// looks after what they do.
+	// looks after what they do. In a Scratch of PostgreSQL a table's name without
+	// a schema means the copy.
 	Rewrite func(t *sink.Table, s *compile.Statements)
 	// Upsert is the form of an upsert on SQL Server: insert ("" too), merge or
 	// updlock. All of them are right; merge and updlock lock more.
