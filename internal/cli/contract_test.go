@@ -123,6 +123,33 @@ const contractLines = `{"source":"shop","body":{"id":"1","type":"thing.made","th
 {"source":"shop","body":{"id":"8","type":"seat.gone","seat":"B"}}
 `
 
+const provenConfig = `
+version: 1
+journal: sqlite:DIR/hookfold.db
+sources:
+  shop: {preset: http, verify: bearer, secrets: [secret], id: event.id, type: event.type, time: event.at}
+targets:
+  db: {url: "sqlite:DIR/proven.db"}
+tables:
+  thing:
+    key: {id: int}
+    columns: {name: text, colour: text}
+    events:
+      - {from: shop, type: made, key: {id: event.thing}, set: {name: event.name, colour: event.colour}}
+      - {from: shop, type: named, key: {id: event.thing}, set: {name: event.name}}
+  place:
+    key: {id: int}
+    columns: {at: int}
+    events:
+      - {from: shop, type: moved, version: [position], key: {id: event.thing}, set: {at: position}}
+`
+
+const provenLines = `{"source":"shop","body":{"id":"1","type":"made","at":"2026-03-01T10:00:00Z","thing":1,"name":"a","colour":"red"}}
+{"source":"shop","body":{"id":"3","type":"moved","at":"2026-03-01T10:00:03Z","thing":1}}
+{"source":"shop","body":{"id":"4","type":"moved","at":"2026-03-01T10:00:04Z","thing":null}}
+{"source":"shop","body":{"id":"2","type":"named","at":"2026-03-01T10:00:02Z","thing":1,"name":"b"}}
+`
+
 func TestJSONContract(t *testing.T) {
 	docs := documented(t)
 	dir := t.TempDir()
@@ -151,6 +178,11 @@ func TestJSONContract(t *testing.T) {
 	check("init", Fine, "init", "-c", filepath.Join(dir, "new.yaml"), "calendly")
 	check("check", Usage, "check", "-c", wrong)
 	check("check", NotSo, "check", "-c", config, "--test", "--connect")
+	t.Chdir(dir)
+	edit(t, filepath.Join(dir, "proven.db"), "create table thing (id integer primary key, name text)", "create trigger x after insert on thing begin select 1; end")
+	proven, provenLines := write("proven.yaml", provenConfig), write("proven.ndjson", provenLines)
+	check("prove", NotSo, "prove", "-c", proven, "--unsound", provenLines)
+	check("prove", Fine, "prove", "-c", proven, "--unsound", "--table", "place", provenLines)
 	check("sql", Fine, "sql", "-c", config, "--dialect", "postgres")
 	check("migrate", NotSo, "migrate", "-c", config)
 	check("migrate", Fine, "migrate", "-c", config, "--apply")

@@ -247,6 +247,7 @@ func (a *app) recorded(cmd *cobra.Command, plan *mapping.Plan, f *proveFlags, ar
 		case plan.Source(d.Source) == nil:
 			return nil, fmt.Errorf("line %d: the config has no source %s", lines.Line(), d.Source)
 		}
+		d.Position = event.Position(lines.Line())
 		if err := take(d); err != nil {
 			return nil, err
 		}

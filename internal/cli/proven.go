@@ -54,7 +54,7 @@ type exampleJSON struct {
 }
 
 type stepJSON struct {
-	Delivery int        `json:"delivery"`
+	Delivery int64      `json:"delivery"`
 	Batch    int        `json:"batch"`
 	Again    bool       `json:"again"`
 	Source   string     `json:"source"`
@@ -100,7 +100,7 @@ func (a *app) proven(r *prove.Report, output string) (*provenJSON, error) {
 	}
 	out.Shown = &exampleJSON{Differences: c.Differences, Writers: c.Writers, Crash: c.Crash, Again: c.Shrunk, File: file, Steps: []stepJSON{}}
 	for _, s := range c.Steps {
-		step := stepJSON{Delivery: s.Record, Batch: s.Batch, Again: s.Again, Source: s.Source, Events: []saidJSON{}}
+		step := stepJSON{Delivery: int64(s.Delivery), Batch: s.Batch, Again: s.Again, Source: s.Source, Events: []saidJSON{}}
 		for _, e := range s.Events {
 			said := saidJSON{ID: e.ID, Type: e.Type, Changes: append([]string{}, e.Changes...)}
 			if !e.Time.IsZero() {
@@ -152,7 +152,9 @@ func (a *app) printProven(r *prove.Report, x *provenJSON, place string) {
 		switch {
 		case t.Differed > 0:
 			a.wrap("", "33", fmt.Sprintf("%s: other rows in %s, as check says: %s. One: %s", t.Table, plural(t.Differed, "order"), t.Depends, t.Example))
-		case x.OK:
+		case x.OK && t.Depends != "":
+			a.wrap("", "33", fmt.Sprintf("%s: %s, the same in every order that was tried, though check says: %s", t.Table, plural(t.Rows, "row"), t.Depends))
+		case x.OK && t.Rows > 0:
 			a.printf("%s: %s, the same in every order\n", t.Table, plural(t.Rows, "row"))
 		}
 	}

@@ -62,7 +62,7 @@ func TestPartialMappingIsCaught(t *testing.T) {
 		t.Fatal("check does not refuse it any more")
 	}
 	story := found(t, prove.Options{Plan: plan, Deliveries: userEvents, Sink: open(t, engines["sqlite"](t), pipeline.Tables(plan, "db"), sqlsink.Options{})}, 2)
-	if !strings.Contains(story, "user id=u: email is NULL, and must be c@example.test") {
+	if !strings.Contains(story, "user id=u: email is NULL, and must be c@example.test: a newer event sets") {
 		t.Error("it is not told")
 	}
 }
@@ -156,7 +156,7 @@ func TestContestedValuesAreNoFault(t *testing.T) {
 			if err := s.Execute(t.Context(), []string{"create table app_user (id text primary key, email text unique, plan text)"}); err != nil {
 				t.Fatal(err)
 			}
-			r := run(t, prove.Options{Plan: plan, Deliveries: history, Sink: s.(sink.Scratcher)})
+			r := run(t, prove.Options{Plan: plan, Deliveries: history, Orders: orders(), Sink: s.(sink.Scratcher)})
 			if r.Counterexample != nil {
 				t.Fatal(prove.Story(r.Counterexample))
 			}
@@ -178,7 +178,7 @@ func TestWaitingAndDeadAreTheSameInEveryOrder(t *testing.T) {
 		{"type":"user.created","at":"2026-03-01T10:00:01Z","user":"w","plan":"free"}`), delivery("shop", "not JSON"))
 	for engine, database := range engines {
 		t.Run(engine, func(t *testing.T) {
-			r := run(t, prove.Options{Plan: plan, Deliveries: history, Sink: open(t, database(t), pipeline.Tables(plan, "db"), sqlsink.Options{})})
+			r := run(t, prove.Options{Plan: plan, Deliveries: history, Orders: orders(), Sink: open(t, database(t), pipeline.Tables(plan, "db"), sqlsink.Options{})})
 			if r.Counterexample != nil {
 				t.Fatal(prove.Story(r.Counterexample))
 			}

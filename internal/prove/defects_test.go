@@ -221,7 +221,7 @@ func TestHistoriesOfDefectsPass(t *testing.T) {
 	plan := compiled(t, shopTables)
 	for engine, database := range engines {
 		t.Run(engine, func(t *testing.T) {
-			r := run(t, prove.Options{Plan: plan, Deliveries: shopEvents, Sink: open(t, database(t), pipeline.Tables(plan, "db"), sqlsink.Options{})})
+			r := run(t, prove.Options{Plan: plan, Deliveries: shopEvents, Orders: orders(), Sink: open(t, database(t), pipeline.Tables(plan, "db"), sqlsink.Options{})})
 			if r.Counterexample != nil {
 				t.Fatal(prove.Story(r.Counterexample))
 			}

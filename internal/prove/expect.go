@@ -19,7 +19,7 @@ type Difference struct {
 	Column string `json:"column,omitempty"`
 	Have   string `json:"have"`
 	Want   string `json:"want"`
-	// Why tells of a difference that is none of rows.
+	// Why tells more; of a difference that is none of rows it tells all.
 	Why string `json:"why,omitempty"`
 }
 
@@ -30,8 +30,10 @@ func (d Difference) String() string {
 		name += " " + d.Key
 	}
 	switch {
-	case d.Why != "":
+	case d.Have == "":
 		return name + ": " + d.Why
+	case d.Why != "":
+		return fmt.Sprintf("%s: %s is %s, and must be %s: %s", name, d.Column, d.Have, d.Want, d.Why)
 	case d.Column == "":
 		return fmt.Sprintf("%s: there is %s, and must be %s", name, d.Have, d.Want)
 	}
@@ -153,7 +155,10 @@ func (x *told) lost(tables []*sink.Table) []Difference {
 				}
 			}
 		}
-		out = append(out, Differ(t.Table, merge.Rows(t.Table, whole), merge.Rows(apart, parts))...)
+		for _, d := range Differ(t.Table, merge.Rows(t.Table, whole), merge.Rows(apart, parts)) {
+			d.Why = "a newer event sets another column of the same version without this one"
+			out = append(out, d)
+		}
 	}
 	return out
 }

@@ -30,8 +30,9 @@ type Options struct {
 	Target string
 	// Sink makes the places in which it is tried.
 	Sink sink.Scratcher
-	// Deliveries are what was recorded, in the order of the record. A delivery
-	// without a time of receipt was received when the proof begins.
+	// Deliveries are what was recorded, in the order of the record. Positions name
+	// them in what is told. A delivery without a time of receipt was received when
+	// the proof begins.
 	Deliveries []*event.Delivery
 	// Orders is how many orders are tried at least; default DefaultOrders. Seed
 	// chooses them.
@@ -199,6 +200,7 @@ func (p *prover) first(base *expectation) {
 		p.report.Rows[t.Name] = len(rows)
 	}
 	for _, e := range base.left {
+		e.Ref.Position = p.Deliveries[e.Ref.Position-1].Position
 		p.report.Left = append(p.report.Left, e)
 	}
 	slices.SortFunc(p.report.Left, func(a, b journal.Entry) int { return a.Ref.Compare(b.Ref) })

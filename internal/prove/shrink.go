@@ -34,13 +34,13 @@ type Counterexample struct {
 
 // Step is the arrival of one delivery.
 type Step struct {
-	// Record is the place of the delivery among those given, from 1, Batch the
-	// batch that takes it, from 1, and Again says that it came before.
-	Record int
-	Batch  int
-	Again  bool
-	Source string
-	Events []Said
+	// Delivery is the position of the delivery as it was given, Batch the batch
+	// that takes it, from 1, and Again says that it came before.
+	Delivery event.Position
+	Batch    int
+	Again    bool
+	Source   string
+	Events   []Said
 }
 
 // Said is what one event of a delivery says.
@@ -293,7 +293,7 @@ func (p *prover) tell(x *Counterexample, s converge.Schedule) {
 	for b, batch := range s {
 		for _, i := range batch {
 			d := p.Deliveries[i]
-			step := Step{Record: i + 1, Batch: b + 1, Again: came[i], Source: d.Source}
+			step := Step{Delivery: d.Position, Batch: b + 1, Again: came[i], Source: d.Source}
 			came[i] = true
 			own := *d
 			own.Memo = nil

@@ -39,7 +39,7 @@ func Story(x *Counterexample) string {
 		if s.Again {
 			again = ", again"
 		}
-		fmt.Fprintf(&b, "  %s%s (delivery %d of the record%s)\n", batch, s.Source, s.Record, again)
+		fmt.Fprintf(&b, "  %s%s #%d%s\n", batch, s.Source, s.Delivery, again)
 		for _, e := range s.Events {
 			name := strings.TrimSpace(e.ID + " " + e.Type)
 			if name == "" {
