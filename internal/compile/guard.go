@@ -46,6 +46,9 @@ const (
 	guardMark     = "Joined by Hookfold's guard trigger "
 )
 
+// IsGuard tells whether a trigger of this name is part of a guard.
+func IsGuard(trigger string) bool { return trigger == guardTrigger || trigger == guardDone }
+
 // GuardRefuses tells why a table cannot have a guard trigger, and what to do
 // instead; nil if it can.
 func GuardRefuses(d Dialect, t *sink.Table) []sink.Refusal {

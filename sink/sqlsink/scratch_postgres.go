@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,12 +18,11 @@ import (
 
 const (
 	// copyFacts tells what `like` leaves out or shares: columns whose default takes
-	// from a sequence, and whether there are triggers and policies.
+	// from a sequence, and whether there are policies.
 	copyFacts = `select array(
         select a.attname::text from pg_catalog.pg_attribute a
         join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
         where a.attrelid = c.oid and a.attidentity = '' and a.attgenerated = '' and pg_catalog.pg_get_expr(d.adbin, d.adrelid) like '%nextval(%'),
-    exists (select from pg_catalog.pg_trigger g where g.tgrelid = c.oid and not g.tgisinternal),
     c.relrowsecurity
 from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass($1)`
 
@@ -63,7 +63,9 @@ func (p *postgresEngine) place(ctx context.Context, tables []copied, opts Option
 			name = compile.InSchema(schema, fmt.Sprintf(`"%s_%d"`, strings.ReplaceAll(compile.TableName(t.Name), `"`, `""`), n))
 		}
 		names[name], copies[i] = true, name
-		made.tables = append(made.tables, &sink.Table{Table: t.Table.Table, Name: name, Versions: t.Versions})
+		own := *t.Table
+		own.Name = name
+		made.tables = append(made.tables, &own)
 	}
 	err := pgx.BeginTxFunc(ctx, p.pool, pgx.TxOptions{BeginQuery: beginWrite}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "create schema "+compile.Quote(schema)); err != nil {
@@ -121,8 +123,8 @@ func mayNot(err error) error {
 // like copies a table as it lives.
 func (p *place) like(ctx context.Context, tx pgx.Tx, t copied, name string) error {
 	var counted []string
-	var triggers, policies bool
-	if err := tx.QueryRow(ctx, copyFacts, compile.PostgresName(t.Name)).Scan(&counted, &triggers, &policies); err != nil {
+	var policies bool
+	if err := tx.QueryRow(ctx, copyFacts, compile.PostgresName(t.Name)).Scan(&counted, &policies); err != nil {
 		return err
 	}
 	table := compile.QuoteTable(name)
@@ -138,7 +140,7 @@ func (p *place) like(ctx context.Context, tx pgx.Tx, t copied, name string) erro
 			return &statementError{s, err}
 		}
 	}
-	if triggers {
+	if slices.ContainsFunc(t.live.Triggers, func(g sink.Trigger) bool { return !compile.IsGuard(g.Name) }) {
 		p.notes = append(p.notes, fmt.Sprintf("the triggers of %s do not run", t.Name))
 	}
 	if policies {

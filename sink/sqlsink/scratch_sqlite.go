@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/hookfold/hookfold/internal/compile"
-	"github.com/hookfold/hookfold/sink"
 )
 
 // The files of a place: its database, and one whose time of change tells when it
@@ -44,7 +43,7 @@ func (e *sqliteEngine) place(ctx context.Context, tables []copied, opts Options)
 	pragmas := []string{"synchronous(off)", "foreign_keys(on)"}
 	var statements []string
 	for _, t := range tables {
-		p.tables = append(p.tables, &sink.Table{Table: t.Table.Table, Name: t.Name, Versions: t.Versions})
+		p.tables = append(p.tables, t.Table)
 		if !t.live.Exists {
 			continue
 		}
