@@ -53,10 +53,10 @@ func (p *postgresEngine) inspect(ctx context.Context, name string) (*sink.Live, 
 	if rows, err = p.pool.Query(ctx, compile.PostgresTriggers, oid); err != nil {
 		return nil, err
 	}
-	var g sink.Trigger
-	_, err = pgx.ForEachRow(rows, []any{&g.Name, &g.Body, &g.Enabled, &g.Before}, func() error {
-		live.Triggers = append(live.Triggers, g)
-		return nil
+	live.Triggers, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (sink.Trigger, error) {
+		var g sink.Trigger
+		err := row.Scan(&g.Name, &g.Body, &g.Enabled, &g.Before)
+		return g, err
 	})
 	if err != nil {
 		return nil, err
