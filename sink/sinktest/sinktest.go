@@ -44,6 +44,8 @@ type Engine struct {
 	// Refuses says which values, by their canonical text, the sink refuses with
 	// Reject, because they would not arrive as they are. Nil is none.
 	Refuses func(t merge.Type, text string) bool
+	// RefusesKey says which values it refuses in a key besides.
+	RefusesKey func(t merge.Type, text string) bool
 	// Faulty opens a sink as Open does whose transactions fail as fault says; it
 	// is asked when all of a transaction but its commit is done. Nil leaves out
 	// the test that needs it.

@@ -63,7 +63,7 @@ func exactType(t *testing.T, e Engine, typeName string, values []string, keyed b
 			key = merge.NewKey(value(t, typ, v).Text())
 		}
 		c := change(t, table, key, int64(i), map[string]*string{"v": &v})
-		if e.Refuses != nil && e.Refuses(typ, v) {
+		if e.Refuses != nil && e.Refuses(typ, v) || keyed && e.RefusesKey != nil && e.RefusesKey(typ, v) {
 			if _, err := apply(t.Context(), s, table, []*merge.Change{c}); sink.ActionOf(rowError(err)) != sink.Reject {
 				t.Errorf("the value %s: %v, want it rejected", v, err)
 			}

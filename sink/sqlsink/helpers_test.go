@@ -3,6 +3,7 @@ package sqlsink_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -152,9 +153,21 @@ type database struct {
 
 var databases = []database{{"postgres", testdb.Schema}, {"sqlite", testdb.SQLite}}
 
+// withSQLServer are all databases and, where one is named, a T-SQL engine.
+func withSQLServer() []database {
+	if os.Getenv(testdb.SQLServerVar) == "" {
+		return databases
+	}
+	return append(databases[:len(databases):len(databases)], database{"sqlserver", testdb.SQLServer})
+}
+
 // onEach runs a test on every engine, with the tables made as Plan says.
 func onEach(t *testing.T, run func(t *testing.T, open func(tables ...*sink.Table) sink.Sink)) {
-	for _, d := range databases {
+	onThose(t, databases, run)
+}
+
+func onThose(t *testing.T, list []database, run func(t *testing.T, open func(tables ...*sink.Table) sink.Sink)) {
+	for _, d := range list {
 		t.Run(d.name, func(t *testing.T) {
 			run(t, func(tables ...*sink.Table) sink.Sink {
 				s := open(t, d.url(t), tables, sqlsink.Options{Connections: 8})

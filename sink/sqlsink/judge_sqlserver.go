@@ -56,22 +56,14 @@ func (e *sqlserverEngine) judge(err error, table string) *fault {
 	}
 	quoted := quotedIn(s.Message)
 	switch s.Number {
-	case 2627, 2601: // the constraint, or the index behind its table
-		at := 0
-		if s.Number == 2601 {
-			at = 1
-		}
-		if at < len(quoted) {
-			f.constraint = quoted[at]
-		}
+	case 2627, 2601:
+		f.constraint = constraintIn(s.Message)
 		f.alone = true // perhaps the row has just come
 		f.On, f.Why = f.constraint, sink.UniqueValue
 		return say(sink.Wait, "table %s: unique %s: another row has the value: %s", table, f.constraint, s.Message)
 	case 547:
-		if len(quoted) > 0 {
-			f.constraint = quoted[0]
-		}
-		if strings.Contains(s.Message, "CHECK") {
+		f.constraint = constraintIn(s.Message)
+		if strings.Contains(strings.ToUpper(s.Message), "CHECK") {
 			return say(sink.Reject, "table %s: check %s refuses the row: %s", table, f.constraint, s.Message)
 		}
 		f.On, f.Why = f.constraint, sink.NeedsParent
@@ -127,6 +119,20 @@ func quotedIn(message string) []string {
 		out = append(out, m[1]+m[2])
 	}
 	return out
+}
+
+// named is how messages name what is violated, SQL Server's and Babelfish's.
+var named = regexp.MustCompile(`(?i)(?:constraint|index) ['"]([^'"]+)['"]`)
+
+// constraintIn finds the constraint or index that a message names.
+func constraintIn(message string) string {
+	if m := named.FindStringSubmatch(message); m != nil {
+		return m[1]
+	}
+	if quoted := quotedIn(message); quoted != nil {
+		return quoted[0]
+	}
+	return ""
 }
 
 // unreachable describes an error that did not come from the server.
