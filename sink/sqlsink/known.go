@@ -69,7 +69,12 @@ func (s *sqlSink) known(ctx context.Context, t *sink.Table, keys []merge.Key) ([
 		for i, k := range asked {
 			out[i] = out[i] || buried[k]
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		// Where a read sees what others commit meanwhile, a row may have taken the
+		// place of its delete between the two.
+		return c.query(ctx, st.statements.Known, items, found)
 	})
 	return out, err
 }

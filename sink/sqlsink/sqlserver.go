@@ -86,15 +86,21 @@ func sqlserverURL(raw string, opts Options) (dsn, at string, err error) {
 func (e *sqlserverEngine) dialect() compile.Dialect { return e.as }
 
 func (e *sqlserverEngine) transact(ctx context.Context, fn func(conn) error) error {
-	return e.begin(ctx, func(c sqlserverConn) error {
-		// A statement that fails must not end the transaction, whatever the server's
-		// default is: an insert may meet a row that somebody else has inserted. What
-		// is set for a connection lasts until it goes back to the pool.
-		if err := c.run(ctx, fmt.Sprintf("set xact_abort off; set lock_timeout %d;", e.wait)); err != nil {
+	c, err := e.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close() // which forgets what was set
+	// A statement that fails must not end the transaction, whatever the server's
+	// default is: an insert may meet a row that somebody else has inserted.
+	if _, err := c.ExecContext(ctx, fmt.Sprintf("set xact_abort off; set lock_timeout %d;", e.wait)); err != nil {
+		var refused mssql.Error
+		if !errors.As(err, &refused) {
 			return err
 		}
-		return fn(c)
-	})
+		// An engine that bounds no waits for locks: BatchTimeout does.
+	}
+	return beginTSQL(ctx, c, e, fn)
 }
 
 // alone is transact: a statement here is several to the server.
@@ -106,11 +112,13 @@ func (e *sqlserverEngine) atOnce(items []item) bool { return len(split(items)) =
 
 // read reads what is committed, and waits for writers as long as its caller does.
 func (e *sqlserverEngine) read(ctx context.Context, fn func(conn) error) error {
-	return e.begin(ctx, func(c sqlserverConn) error { return fn(c) })
+	return beginTSQL(ctx, e.db, e, fn)
 }
 
-func (e *sqlserverEngine) begin(ctx context.Context, fn func(sqlserverConn) error) error {
-	tx, err := e.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+func beginTSQL(ctx context.Context, from interface {
+	BeginTx(context.Context, *sql.TxOptions) (*sql.Tx, error)
+}, e *sqlserverEngine, fn func(conn) error) error {
+	tx, err := from.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
 		return err
 	}
@@ -122,7 +130,7 @@ func (e *sqlserverEngine) begin(ctx context.Context, fn func(sqlserverConn) erro
 }
 
 func (e *sqlserverEngine) execute(ctx context.Context, statements []string) error {
-	return e.begin(ctx, func(c sqlserverConn) error {
+	return beginTSQL(ctx, e.db, e, func(c conn) error {
 		for _, s := range statements {
 			if err := c.run(ctx, s); err != nil {
 				return &statementError{s, err}

@@ -82,7 +82,7 @@ func TestSQLServerWire(t *testing.T) {
 	if got.Written != 1 || got.Unchanged != 1 {
 		t.Errorf("%+v", got)
 	}
-	if trace := server.Trace(); trace != "login select select select select begin set declare commit" {
+	if trace := server.Trace(); trace != "login select select select select set begin declare commit" {
 		t.Error(trace)
 	}
 	for _, r := range server.Requests() {
@@ -190,7 +190,7 @@ func TestSQLServerDeadlockRunsAgain(t *testing.T) {
 		return written(r)
 	})
 	write(t, s, table, statusChange(t, table, "k"))
-	if trace := server.Trace(); !strings.HasSuffix(trace, "begin set declare begin set declare begin set declare commit") {
+	if trace := server.Trace(); !strings.HasSuffix(trace, "set begin declare set begin declare set begin declare commit") {
 		t.Error(trace)
 	}
 }
@@ -293,7 +293,7 @@ func TestSQLServerHolds(t *testing.T) {
 		return written(r)
 	})
 	write(t, s, table, say(t, table, "k", 1, map[string]any{"status": "c"}))
-	if trace := server.Trace(); !strings.HasSuffix(trace, "begin set declare select update commit") {
+	if trace := server.Trace(); !strings.HasSuffix(trace, "set begin declare select update commit") {
 		t.Error(trace)
 	}
 	locks := server.Statements("sp_getapplock")
