@@ -22,7 +22,7 @@ func Digest(parts ...any) uint64 {
 
 // placed are the fields of which no digest depends: where something stands, and
 // what nobody may learn.
-var placed = []string{"Pos", "Path", "Quoted", "Secrets", "VerifyToken"}
+var placed = []string{"Pos", "Path", "Quoted", "Secrets", "VerifyToken", "Bearer", "Basic", "Headers"}
 
 func digest(w io.Writer, v reflect.Value) {
 	switch v.Kind() {

@@ -35,9 +35,9 @@ type Plan struct {
 }
 
 // Digest stands for what the plan makes of events: two programs of one build
-// whose configs say the same of sources and tables have the same. It is never 0.
+// whose configs say the same of sources, fetches and tables have the same. It is never 0.
 func (p *Plan) Digest() uint64 {
-	return config.Digest(build(), p.Config.Sources, p.Config.Tables)
+	return config.Digest(build(), p.Config.Sources, p.Config.Fetches, p.Config.Tables)
 }
 
 // build names the build of this program, "" if it has no name.
