@@ -32,10 +32,10 @@ func TestLive(t *testing.T) {
 }
 
 // guarded has the rows joined by the guard trigger.
-var guarded = sinktest.Engine{Guard: sink.ByTrigger, NotOccupied: true}
+var guarded = sinktest.Engine{Guard: sink.ByTrigger, Brief: true}
 
 func live(t *testing.T, url string, opts hasura.Options, e sinktest.Engine) {
-	sinktest.Run(t, sinktest.Engine{NotBeside: true, LocalOnly: true, Refuses: noJSONNull, Guard: e.Guard, NotOccupied: e.NotOccupied, Open: func(t testing.TB, tables []*sink.Table) sink.Sink {
+	sinktest.Run(t, sinktest.Engine{NotBeside: true, LocalOnly: true, Refuses: noJSONNull, Guard: e.Guard, Brief: e.Brief, Open: func(t testing.TB, tables []*sink.Table) sink.Sink {
 		var b [8]byte
 		rand.Read(b[:])
 		in := &within{schema: "hookfold_test_" + hex.EncodeToString(b[:]), tables: map[*sink.Table]*sink.Table{}}

@@ -21,9 +21,9 @@ import (
 // writer: the guard trigger alone makes the rows right.
 func TestGuardTrigger(t *testing.T) {
 	sinktest.Run(t, sinktest.Engine{
-		NotBeside: true, Guard: sink.ByTrigger,
+		NotBeside: true, Guard: sink.ByTrigger, Brief: testing.Short(),
 		Keeps: func(c merge.Column) bool { return c.Rule != merge.Sum && c.Rule != merge.Count },
-		Holds: func(t *sink.Table) bool { return len(compile.GuardRefuses(compile.Postgres, t)) == 0 },
+		Holds: func(t *sink.Table) bool { return held(compile.Postgres, t) },
 		Open: func(t testing.TB, _ []*sink.Table) sink.Sink {
 			return plainWriter(t, testdb.Schema(t), nil)
 		},
@@ -31,6 +31,12 @@ func TestGuardTrigger(t *testing.T) {
 			return plainWriter(t, testdb.Schema(t), fault)
 		},
 	})
+}
+
+// held tells whether a guard trigger holds a table; without counters, counted
+// tables are as others.
+func held(d compile.Dialect, t *sink.Table) bool {
+	return len(compile.GuardRefuses(d, t)) == 0 && !strings.HasSuffix(t.Name, "counted")
 }
 
 // guardedTable is a table of a user's own, with types of its own, and its guard
