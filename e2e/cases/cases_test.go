@@ -68,6 +68,10 @@ func runOn(t *testing.T, s *scenario, seed uint64) {
 		}
 		return
 	}
+	if n, ok := s.named(); ok && os.Getenv(n.variable) == "" {
+		t.Logf("runs where %s names a server; elsewhere %s", n.variable, n.elsewhere)
+		return
+	}
 	for _, on := range chosen(s, seed) {
 		t.Run(on.name, func(t *testing.T) {
 			fault, known := knownFaults[s.name()]
@@ -100,6 +104,14 @@ func runOn(t *testing.T, s *scenario, seed uint64) {
 	}
 }
 
+// named tells of a scenario that is about an engine that runs where it is named.
+func (s *scenario) named() (n struct{ variable, elsewhere string }, ok bool) {
+	if len(s.Engines) > 0 {
+		n, ok = named[s.Engines[0]]
+	}
+	return n, ok
+}
+
 // needs tells which feature a scenario waits for, "" if none.
 func (s *scenario) needs() string {
 	if need, ok := pending[s.name()]; ok {
@@ -110,6 +122,9 @@ func (s *scenario) needs() string {
 	}
 	if s.plan.Journal != "" {
 		return "a journal that several processes have in common"
+	}
+	if _, ok := s.named(); ok {
+		return ""
 	}
 	if len(s.Engines) > 0 && !slices.ContainsFunc(engines, func(e engine) bool { return s.about(e.name) }) {
 		return later[s.Engines[0]].name

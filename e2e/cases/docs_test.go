@@ -109,8 +109,11 @@ func (s *scenario) state() (string, int) {
 	if fault, ok := knownFaults[s.name()]; ok {
 		return "**fails**: " + cell(fault), fails
 	}
+	if n, ok := s.named(); ok {
+		return "runs where `" + n.variable + "` names a server; elsewhere " + n.elsewhere, waits
+	}
 	var on []string
-	for _, e := range engines {
+	for _, e := range everywhere {
 		if e.takes(s) {
 			on = append(on, e.name)
 		}

@@ -1,6 +1,7 @@
 package cases
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -20,8 +21,23 @@ type engine struct {
 	api *api
 }
 
+// named are engines that run where a variable names a server, and how such a case
+// is looked at elsewhere.
+var named = map[string]struct{ variable, elsewhere string }{
+	"sqlserver": {testdb.SQLServerVar, "the statements are read by a grammar of T-SQL, and sent to a server that speaks its protocol"},
+}
+
 // engines are all of them. Another one is a line here.
-var engines = []engine{
+var engines = append(everywhere[:len(everywhere):len(everywhere)], servers()...)
+
+func servers() []engine {
+	if os.Getenv(testdb.SQLServerVar) == "" {
+		return nil
+	}
+	return []engine{{name: "sqlserver", database: testdb.SQLServer}}
+}
+
+var everywhere = []engine{
 	{name: "sqlite", database: testdb.SQLite},
 	{name: "postgres", database: testdb.Schema},
 	{name: "hasura", api: &api{kind: "hasura", like: `{url: "hasura+http://127.0.0.1"}`}},
@@ -32,8 +48,7 @@ var engines = []engine{
 // later are the engines that some cases are about and that are not there yet:
 // what their URLs begin with, and how they are called.
 var later = map[string]struct{ scheme, name string }{
-	"mariadb":   {"mysql://", "MariaDB and MySQL (issue 4)"},
-	"sqlserver": {"sqlserver://", "SQL Server (issue 4)"},
+	"mariadb": {"mysql://", "MariaDB and MySQL (issue 4)"},
 }
 
 // execute runs statements, which are separated by a line break after a

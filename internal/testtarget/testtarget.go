@@ -4,6 +4,7 @@ package testtarget
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -42,8 +43,19 @@ type Kind struct {
 	Open func(testing.TB) Target
 }
 
-// Kinds are all of them. Another one is a line here.
-var Kinds = []Kind{
+// Kinds are all of them. Another one is a line here. SQL Server is one where a
+// server is named; elsewhere none can be had.
+var Kinds = kinds()
+
+func kinds() []Kind {
+	if os.Getenv(testdb.SQLServerVar) == "" {
+		return everywhere
+	}
+	return append(everywhere[:len(everywhere):len(everywhere)],
+		Kind{"sqlserver", true, nil, func(t testing.TB) Target { return plain(testdb.SQLServer(t)) }})
+}
+
+var everywhere = []Kind{
 	{"sqlite", true, nil, func(t testing.TB) Target { return plain(testdb.SQLite(t)) }},
 	{"postgres", true, nil, func(t testing.TB) Target { return plain(testdb.Postgres(t)) }},
 	{"pgbouncer", true, nil, pgbouncer},

@@ -10,7 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the drivers of the two engines
+	_ "github.com/jackc/pgx/v5/stdlib" // the drivers of the engines
+	_ "github.com/microsoft/go-mssqldb"
 	_ "modernc.org/sqlite"
 
 	"github.com/hookfold/hookfold/merge"
@@ -20,7 +21,7 @@ import (
 // DB is a database to be read.
 type DB struct {
 	*sql.DB
-	postgres bool
+	postgres, tsql bool
 }
 
 // Open opens a database by the URL that a config gives a target.
@@ -30,11 +31,15 @@ func Open(url string) (*DB, error) {
 	if lite {
 		driver, source = "sqlite", "file:"+file+"?_pragma=busy_timeout(20000)"
 	}
+	tsql := strings.HasPrefix(url, "sqlserver://")
+	if tsql {
+		driver = "sqlserver"
+	}
 	db, err := sql.Open(driver, source)
 	if err != nil {
 		return nil, fmt.Errorf("open a database to be read: %w", err)
 	}
-	return &DB{db, !lite}, nil
+	return &DB{db, !lite && !tsql, tsql}, nil
 }
 
 // Row is the values of a table's mapped columns, in their order, and of
@@ -63,7 +68,16 @@ func (db *DB) Read(ctx context.Context, t *sink.Table) (Rows, error) {
 			columns = append(columns, `to_json("`+name+`")::text`)
 			return
 		}
-		columns = append(columns, `cast("`+name+`" as text)`)
+		switch {
+		case db.tsql && typ.Kind == merge.Timestamp:
+			columns = append(columns, `replace(cast("`+name+`" as nvarchar(40)), N' +', N'+')`)
+		case db.tsql && typ.Kind == merge.Float:
+			columns = append(columns, `convert(nvarchar(40), "`+name+`", 3)`)
+		case db.tsql:
+			columns = append(columns, `cast("`+name+`" as nvarchar(max))`)
+		default:
+			columns = append(columns, `cast("`+name+`" as text)`)
+		}
 	}
 	for _, k := range t.Key {
 		column(k.Name, k.Type)
