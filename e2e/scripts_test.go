@@ -41,6 +41,9 @@ var engines = map[string]func(testing.TB) string{
 //	table QUERY FILE        waits until a query on rows.db gives what FILE says
 //	eventually TEXT ARGS    runs hookfold ARGS until it prints TEXT
 //	grow FILE SIZE          makes a JSON text of so many bytes
+//	api hold, release       plays a provider's API, for which API_HOST stands in hookfold.yaml: requests hang until they are released
+//	api answer FILE|STATUS  has it answer them all so from now on
+//	api asked N             waits until it has got so many requests
 //	log [TEXT]              prints what the server has logged, once TEXT is in it
 func TestScripts(t *testing.T) {
 	for name, database := range engines {
@@ -54,6 +57,7 @@ func TestScripts(t *testing.T) {
 					e.Setenv("ENGINE", name)
 					e.Setenv("SECRET", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 					e.Values[serverKey] = new(running)
+					e.Values[apiKey] = newScriptAPI(tb)
 					e.Defer(func() {
 						if s := e.Values[serverKey].(*running).server; s != nil {
 							s.kill()
@@ -69,7 +73,7 @@ func TestScripts(t *testing.T) {
 				},
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
 					"serve": scriptServe, "halt": scriptHalt, "crash": scriptCrash,
-					"request": scriptRequest, "rows": scriptRows, "sql": scriptSQL, "log": scriptLog, "grow": scriptGrow, "table": scriptTable, "eventually": scriptEventually,
+					"request": scriptRequest, "rows": scriptRows, "sql": scriptSQL, "log": scriptLog, "grow": scriptGrow, "api": scriptAPI, "table": scriptTable, "eventually": scriptEventually,
 				},
 			})
 		})

@@ -252,7 +252,7 @@ func exhausted(h http.Header, now time.Time) (pause time.Duration, is bool) {
 const maxHold = time.Hour
 
 // shown is a URL for a person.
-func shown(u *url.URL) string { return clip(u.Redacted()) }
+func shown(u *url.URL) string { return cut(u.Redacted(), 2*maxSaid) }
 
 // said is the beginning of a text from outside, on one line.
 func said(text string) string {
@@ -262,12 +262,12 @@ func said(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text[:min(len(text), 4*maxSaid)], " "))
-	return clip(strings.Join(strings.Fields(text), " "))
+	return cut(strings.Join(strings.Fields(text), " "), maxSaid)
 }
 
-func clip(text string) string {
-	if len(text) > maxSaid {
-		return strings.ToValidUTF8(text[:maxSaid], "") + "…"
+func cut(text string, most int) string {
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
 	}
 	return text
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hookfold/hookfold/event"
@@ -97,9 +98,9 @@ func (r *Runner) answer(x *eventOf, read *mapping.Read) (*event.Fetched, verdict
 		case ok:
 			return &f, verdict{}
 		case err != nil:
-			return nil, r.giveUp(e, read, fmt.Sprintf("%s answered, but %v", clip(read.URL), err))
+			return nil, r.giveUp(e, read, fmt.Sprintf("%s answered, but %v", address(read.URL), err))
 		}
-		r.o.Fetcher.Refuse(r.o.Target, e.Ref(), read.Fetch.Name, clip(read.URL)+" answers with an older state than the event (until: "+read.Fetch.Config.Until.Text+" does not hold)")
+		r.o.Fetcher.Refuse(r.o.Target, e.Ref(), read.Fetch.Name, address(read.URL)+" answers with an older state than the event (until: "+read.Fetch.Config.Until.Text+" does not hold)")
 		st = r.o.Fetcher.Look(r.o.Target, e.Ref(), read.Fetch.Name)
 	}
 	since := now
@@ -136,12 +137,12 @@ func (r *Runner) giveUp(e *event.Event, read *mapping.Read, reason string) verdi
 // awaits says that an event waits for a read.
 func (r *Runner) awaits(e *event.Event, read *mapping.Read, bad *enrich.Failure, now time.Time) verdict {
 	v := verdict{
-		state: journal.Waiting, table: read.Table, on: "fetch " + read.Fetch.Name + " " + clip(read.URL), next: now.Add(r.o.Patience.Most), tries: 1,
+		state: journal.Waiting, table: read.Table, on: "fetch " + read.Fetch.Name + " " + address(read.URL), next: now.Add(r.o.Patience.Most), tries: 1,
 		wants: []enrich.Want{{Ref: e.Ref(), Fetch: read.Fetch.Name, Request: enrich.Request{URL: read.URL, Header: read.Header}}},
 	}
 	switch {
 	case bad == nil:
-		v.reason = fmt.Sprintf("%s: waits for fetch %s of %s", read.Table, read.Fetch.Name, clip(read.URL))
+		v.reason = fmt.Sprintf("%s: waits for fetch %s of %s", read.Table, read.Fetch.Name, address(read.URL))
 	case bad.Paused:
 		v.reason = fmt.Sprintf("%s: fetch %s is paused: %s", read.Table, read.Fetch.Name, bad.Reason)
 	default:
@@ -155,6 +156,15 @@ func (r *Runner) awaits(e *event.Event, read *mapping.Read, bad *enrich.Failure,
 		v.next, v.tries = bad.Next.Add(time.Second), max(1, bad.Tries)
 	}
 	return v
+}
+
+// address is a URL as it is shown: whole, unless it is very long.
+func address(url string) string {
+	const most = 400
+	if len(url) > most {
+		return strings.ToValidUTF8(url[:most], "") + "…"
+	}
+	return url
 }
 
 // stir wakes events of whose reads there is something new.
