@@ -6,7 +6,7 @@ GO        ?= go
 export HOOKFOLD_TEST_POSTGRES ?= postgres://postgres@127.0.0.1:5432/postgres
 
 # The packages whose goroutines meet.
-CONCURRENT = ./journal/... ./sink/... ./internal/ingest/... ./internal/pipeline/... ./internal/daemon/... ./internal/demo/...
+CONCURRENT = ./journal/... ./sink/... ./internal/ingest/... ./internal/enrich/... ./internal/pipeline/... ./internal/daemon/... ./internal/demo/...
 
 .PHONY: help
 help: ## Show this list
