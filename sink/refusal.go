@@ -16,6 +16,7 @@ const (
 	Chains       Part = "chain"
 	Occupants    Part = "occupant"
 	Guarding     Part = "guard"
+	Uniques      Part = "unsafe_unique"
 	// AColumn is a column, or a column of the key: Refusal.Column names it.
 	AColumn Part = "column"
 )

@@ -18,6 +18,9 @@ type Table struct {
 	// Name is the table's name in the database, with its schema if it is not
 	// the default one: public.booking.
 	Name string
+	// UnsafeUnique are the unique indexes besides the key, by name or by column,
+	// that the table may have on MySQL.
+	UnsafeUnique []string
 	// Versions says where versions live.
 	Versions Placement
 	// Guard says what keeps rows right.
@@ -296,6 +299,9 @@ type Reference struct {
 type Unique struct {
 	Name    string
 	Columns []string
+	// Partial says that it is on beginnings of columns or on expressions: it may
+	// refuse rows, but is no key. Only MySQL lists such ones.
+	Partial bool
 }
 
 // LiveColumn is a live column.
@@ -309,11 +315,19 @@ type LiveColumn struct {
 	// 0 is unlimited. Units says what it counts.
 	Length int
 	Units  Units
-	// Precision and Scale of a decimal type; Precision 0 is unlimited.
+	// Precision and Scale of a decimal type; Precision 0 is unlimited. On MySQL
+	// Scale is also the digits of a second that a time keeps.
 	Precision, Scale int
 	// Bits is the size of an integer type, and of real on PostgreSQL; 0 if it is
 	// none of them.
 	Bits int
+	// Unsigned says that an integer type has no negative numbers.
+	Unsigned bool
+	// MaxBytes is the most bytes of a text or binary type of MySQL; 0 is unlimited.
+	MaxBytes int
+	// Charset is the character set, and CollatedBy the collation, of a text type of
+	// MySQL.
+	Charset, CollatedBy string
 	// Labels are the values of an enum, or of a list's elements.
 	Labels []string
 	// NotNull columns refuse NULL.
@@ -364,7 +378,7 @@ func (l *Live) Column(name string) *LiveColumn {
 // HasUnique tells whether a unique index is on exactly these columns.
 func (l *Live) HasUnique(columns []string) bool {
 	for _, u := range l.Uniques {
-		if sameSet(u.Columns, columns) {
+		if !u.Partial && sameSet(u.Columns, columns) {
 			return true
 		}
 	}

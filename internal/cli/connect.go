@@ -34,7 +34,7 @@ func connect(ctx context.Context, plan *mapping.Plan, report *check.Report) (*li
 	for _, target := range list {
 		before := len(out.List)
 		for _, t := range target.tables {
-			have, err := schemas(ctx, target.sink, &t.Table)
+			have, err := target.schemas(ctx, &t.Table)
 			if err != nil {
 				p := target.problem(err)
 				out.down = append(out.down, p)
@@ -72,9 +72,9 @@ func (t *target) migrated(ctx context.Context, found []config.Problem) error {
 }
 
 // schemas reads the live schemas that concern a table.
-func schemas(ctx context.Context, s sink.Sink, t *sink.Table) (compile.Schemas, error) {
-	return compile.Look(t, func(name string) (*sink.Live, error) {
-		return s.Inspect(ctx, &sink.Table{Table: t.Table, Name: name})
+func (target *target) schemas(ctx context.Context, t *sink.Table) (compile.Schemas, error) {
+	return compile.Look(daemon.Dialect(target.config), t, func(name string) (*sink.Live, error) {
+		return target.sink.Inspect(ctx, &sink.Table{Table: t.Table, Name: name})
 	})
 }
 

@@ -164,7 +164,7 @@ func liveSchemas(ctx context.Context, plan *mapping.Plan, t *mapping.Table) (com
 	defer closeTargets(list)
 	for _, target := range list {
 		if target.config.Text == t.Target {
-			have, err := schemas(ctx, target.sink, &t.Table)
+			have, err := target.schemas(ctx, &t.Table)
 			if err != nil {
 				return have, target.failed(plan.Config, err)
 			}

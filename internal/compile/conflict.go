@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -12,7 +13,15 @@ func (u *upsert) from(params string) string {
 	if u.source == "" {
 		return params
 	}
-	return "(" + u.source + ") as p\n" + u.rest
+	return "(" + u.source + ") as p"
+}
+
+// rest says which rows of the source an upsert takes, in which order.
+func (u *upsert) rest() string {
+	if u.where == "" {
+		return u.order
+	}
+	return "\nwhere " + u.where + u.order
 }
 
 // onConflict writes what becomes of rows that are there.
@@ -34,7 +43,7 @@ func onConflict(d dialect, u *upsert) string {
 // updateFrom writes an update that joins a subquery.
 func updateFrom(d dialect, u *update) string {
 	return fmt.Sprintf("update %s as t\nset %s\nfrom %s\nwhere %s", u.table, listed(d, u.set), u.from,
-		strings.Join(append([]string{u.on}, u.where...), "\n  and "))
+		strings.Join(slices.DeleteFunc([]string{u.on, u.guard, u.differs}, func(s string) bool { return s == "" }), "\n  and "))
 }
 
 // newerRow compares lists as rows.

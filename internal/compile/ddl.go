@@ -86,15 +86,15 @@ func recordColumns(d Dialect, t *sink.Table, live *sink.Live) []column {
 // Ideal is the live schema of a table as Hookfold creates it, and of the table
 // of its occupants' records (nil without occupants).
 func Ideal(d Dialect, t *sink.Table) (live, records *sink.Live) {
-	live = idealOf(columns(d, t), keyOf(t))
+	live = idealOf(d, columns(d, t), keyOf(t))
 	if t.Occupied {
-		records = idealOf(recordColumns(d, t, &sink.Live{}), append(keyOf(t), OccupantColumn))
+		records = idealOf(d, recordColumns(d, t, &sink.Live{}), append(keyOf(t), OccupantColumn))
 	}
 	return live, records
 }
 
-func idealOf(columns []column, key []string) *sink.Live {
-	l := &sink.Live{Exists: true, Uniques: []sink.Unique{{Name: "primary key", Columns: key}}}
+func idealOf(d Dialect, columns []column, key []string) *sink.Live {
+	l := &sink.Live{Exists: true, Uniques: []sink.Unique{{Name: d.impl().primary(), Columns: key}}}
 	for _, c := range columns {
 		l.Columns = append(l.Columns, c.live)
 	}
@@ -118,7 +118,7 @@ type Schemas struct {
 }
 
 // Look asks for all live schemas that concern a table.
-func Look(t *sink.Table, inspect func(table string) (*sink.Live, error)) (Schemas, error) {
+func Look(d Dialect, t *sink.Table, inspect func(table string) (*sink.Live, error)) (Schemas, error) {
 	none := &sink.Live{}
 	have := Schemas{Table: none, Records: none, Versions: none, Sides: map[string]*sink.Live{}}
 	look := func(name string, into **sink.Live) error {
@@ -141,7 +141,7 @@ func Look(t *sink.Table, inspect func(table string) (*sink.Live, error)) (Schema
 			return have, err
 		}
 	}
-	for _, name := range SideTables(t) {
+	for _, name := range SideTables(d, t) {
 		live := none
 		if err := look(name, &live); err != nil {
 			return have, err

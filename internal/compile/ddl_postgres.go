@@ -78,7 +78,7 @@ func (d postgres) besideColumns() []column {
 	return []column{notNull(d.bytesColumn("table_name")), notNull(d.bytesColumn("key")), d.column("versions", merge.Type{Kind: merge.JSON})}
 }
 
-func (postgres) more(*sink.Table) []string { return nil }
+func (postgres) primary() string { return "primary key" }
 
 func (postgres) keyDoubt(c *sink.LiveColumn) string {
 	if castType(c) == "bpchar" {

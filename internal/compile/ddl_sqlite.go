@@ -60,7 +60,7 @@ func (d sqlite) besideColumns() []column {
 	return []column{notNull(d.bytesColumn("table_name")), notNull(d.bytesColumn("key")), d.column("versions", merge.Type{Kind: merge.JSON})}
 }
 
-func (sqlite) more(*sink.Table) []string { return nil }
+func (sqlite) primary() string { return "primary key" }
 
 func (sqlite) unjudged(*sink.LiveColumn) string { return "" }
 

@@ -141,7 +141,7 @@ func (d sqlserver) besideColumns() []column {
 	return []column{notNull(d.binaryText("table_name", 256)), notNull(d.binaryText("key", mostBytes/2)), d.column("versions", merge.Type{Kind: merge.JSON})}
 }
 
-func (sqlserver) more(*sink.Table) []string { return nil }
+func (sqlserver) primary() string { return "primary key" }
 
 func (sqlserver) longestName() int { return 128 }
 

@@ -12,8 +12,10 @@ type Dialect string
 
 // The dialects.
 const (
-	Postgres  Dialect = "postgres"
-	SQLite    Dialect = "sqlite"
+	Postgres Dialect = "postgres"
+	SQLite   Dialect = "sqlite"
+	// MySQL is MariaDB's too.
+	MySQL     Dialect = "mysql"
 	SQLServer Dialect = "sqlserver"
 	// SQLServerMerge and SQLServerLocks are the other forms of SQL Server's upserts:
 	// MERGE with HOLDLOCK, and statements with UPDLOCK and HOLDLOCK.
@@ -22,7 +24,7 @@ const (
 )
 
 // Dialects are all of them, in the order in which they are shown.
-var Dialects = []Dialect{Postgres, SQLite, SQLServer}
+var Dialects = []Dialect{Postgres, SQLite, MySQL, SQLServer}
 
 // heldVariant is what stands behind a dialect's name to hold every table.
 const heldVariant = "/held"
@@ -53,6 +55,8 @@ func (d Dialect) holds(t *sink.Table) bool {
 // of the dialect's own (upsert, update, remove, …); the joins are expressions that
 // statements of every dialect hold.
 type dialect interface {
+	// over is the dialect for a table of t with a key, as it lives.
+	over(t *sink.Table, live *sink.Live, key []string) dialect
 	expressions
 	writing
 	reading
@@ -72,6 +76,8 @@ type expressions interface {
 	sequential() bool
 	// param writes a field of v, the parameters, in the live type.
 	param(f field) string
+	// matched is param as it is compared with its own column.
+	matched(f field) string
 	// raw writes a field of v as it came.
 	raw(f field) string
 	// version prepares a version for a comparison as bytes.
@@ -120,7 +126,7 @@ type reading interface {
 	// byKey selects columns by key, and locks the rows with lock.
 	byKey(columns, table, on string, params []Param, lock bool) string
 	// page ends a query of every row so that it gives a page of them in the order
-	// of the key. Its parameters are texts: with after the parts of the key behind
+	// of the key. Its parameters are with after the parts, texts, of the key behind
 	// which the page begins, as they were read, and then the most rows.
 	page(all string, key []field, after bool) string
 	// records selects what the records of occupants show, the newest of each
@@ -157,13 +163,14 @@ type schemas interface {
 	createTable(table string, lines []string, ifMissing bool) string
 	addColumn(table string, c column) string
 	// uniqueIndex makes the key of a table, by its name in the config, unique;
-	// index makes an index under a name on a table beside.
+	// index makes an index under a name on a table beside, "" if it is a line of
+	// the table.
 	uniqueIndex(name string, key []string) string
 	index(name, table string, columns []string) string
 	// besideColumns are those of the table of versions.
 	besideColumns() []column
-	// more are further statements that tables beside a table take.
-	more(t *sink.Table) []string
+	// primary is the name of a primary key.
+	primary() string
 	// fits tells whether a live column can hold, and merge, what the config says,
 	// and unjudged why Hookfold cannot tell what a type takes, "" if it can.
 	fits(t merge.Type, rule merge.Rule, c *sink.LiveColumn) verdict
@@ -190,9 +197,12 @@ type upsert struct {
 	key   []string
 	// columns of a new row, and what they get: expressions over source.
 	columns, exprs []string
-	// source is a subquery, "" for the parameters, and rest what stands behind it.
-	source, rest string
-	params       []Param
+	// matched are what comes in for the key, as it is compared with it.
+	matched []string
+	// source is a subquery, p, or "" for the parameters; where and order say which
+	// of its rows are taken, in which order.
+	source, where, order string
+	params               []Param
 	// set is what a row that is there becomes; nil leaves it as it is.
 	set []assignment
 	// guard is the condition without which nothing may be set, "" if set decides
@@ -206,15 +216,16 @@ type update struct {
 	table    string
 	set      []assignment
 	from, on string
-	// where are conditions; like guard and differs of an upsert they are needed
-	// only as far as set does not decide itself.
-	where []string
+	// guard and differs are as in an upsert.
+	guard, differs string
 }
 
 func (d Dialect) impl() dialect {
 	switch d.base() {
 	case SQLite:
 		return sqlite{}
+	case MySQL:
+		return mysql{}
 	case SQLServer:
 		_, form, _ := strings.Cut(string(d), "/")
 		return sqlserver{form: form}
@@ -224,7 +235,7 @@ func (d Dialect) impl() dialect {
 
 // Product is the database's name.
 func (d Dialect) Product() string {
-	return map[Dialect]string{Postgres: "PostgreSQL", SQLite: "SQLite", SQLServer: "SQL Server"}[d.base()]
+	return map[Dialect]string{Postgres: "PostgreSQL", SQLite: "SQLite", MySQL: "MySQL", SQLServer: "SQL Server"}[d.base()]
 }
 
 // SkipLocked lets a statement that locks rows leave out those that another
@@ -233,6 +244,9 @@ func (d Dialect) SkipLocked(sql string) string { return d.impl().skipLocked(sql)
 
 // Quote writes a name as an identifier of the dialect.
 func (d Dialect) Quote(name string) string { return d.impl().quote(name) }
+
+// Literal writes a text as a literal of the dialect.
+func (d Dialect) Literal(s string) string { return d.impl().literal(s) }
 
 // QuoteTable writes the name of a table, which may have its schema in front.
 func (d Dialect) QuoteTable(name string) string { return quoteTable(d.impl(), name) }

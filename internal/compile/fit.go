@@ -116,6 +116,9 @@ const (
 )
 
 func fitText(l *sink.LiveColumn, s string) error {
+	if err := fitMySQL(l, s); err != nil {
+		return err
+	}
 	if l.CodePage != 0 {
 		if err := fitPage(l, s); err != nil {
 			return err
@@ -139,7 +142,11 @@ func fitText(l *sink.LiveColumn, s string) error {
 			return fmt.Errorf("%s is not one of the values of enum %s: %s", show(s), l.Type, strings.Join(l.Labels, ", "))
 		}
 	case l.Bits > 0:
-		if _, err := strconv.ParseInt(s, 10, l.Bits); err != nil && s != "true" && s != "false" {
+		_, err := strconv.ParseInt(s, 10, l.Bits)
+		if l.Unsigned {
+			_, err = strconv.ParseUint(s, 10, l.Bits)
+		}
+		if err != nil && s != "true" && s != "false" {
 			return fmt.Errorf("%s does not fit %s", show(s), l.Type)
 		}
 	case l.Precision > 0:

@@ -50,6 +50,9 @@ func (r *relation) judges(d dialect) error {
 		if f.Live == nil {
 			continue
 		}
+		if m, ok := d.(mysql); ok && f.Kind == KeyParam && f.Live.Collation != "" {
+			return fmt.Errorf("table %s: %s", r.name, m.foldedKey(r.name, f.Live))
+		}
 		if text := d.unjudged(f.Live); text != "" {
 			return fmt.Errorf("table %s: column %s: %s", r.name, f.Name, text)
 		}

@@ -57,6 +57,9 @@ func GuardRefuses(d Dialect, t *sink.Table) []sink.Refusal {
 	say := func(format string, args ...any) {
 		out = append(out, sink.Refusal{Part: sink.Guarding, Text: fmt.Sprintf(format, args...)})
 	}
+	if d == MySQL {
+		say("there is no guard trigger for MySQL yet. Whoever else writes the table can run the statement that hookfold sql prints")
+	}
 	if d == SQLite {
 		say("SQLite has no guard trigger, since a trigger there cannot change the row that is being written. Whoever else writes the file can run the statement that hookfold sql prints")
 		return out

@@ -123,13 +123,19 @@ func compileHeld(d Dialect, t *sink.Table, live, records *sink.Live) (*Statement
 	if err := sink.Refused(t, Refuses(t)); err != nil {
 		return nil, err
 	}
-	x := d.impl()
+	plain := d.impl()
+	x := plain.over(t, live, keyOf(t))
 	r := heldRow(t)
 	if err := r.bind(live); err != nil {
 		return nil, err
 	}
 	if err := r.judges(x); err != nil {
 		return nil, err
+	}
+	if m, ok := x.(mysql); ok {
+		if err := m.unsafe(t, live); err != nil {
+			return nil, err
+		}
 	}
 	h := &HeldStatements{Fields: r.reading(), Insert: r.insert(x, true), Update: r.replace(x, t), Delete: r.remove(x, r.key)}
 	h.Rows = r.read(x, r.key, true)
@@ -144,7 +150,7 @@ func compileHeld(d Dialect, t *sink.Table, live, records *sink.Live) (*Statement
 		group = append(group, f)
 	}
 	if group != nil {
-		h.Group = r.read(x, group, true)
+		h.Group = r.read(plain, group, true)
 	}
 	if t.Chained {
 		h.Rekey = r.rekey(x)
@@ -159,12 +165,13 @@ func compileHeld(d Dialect, t *sink.Table, live, records *sink.Live) (*Statement
 		}
 		keys := o.key[:len(o.key)-1]
 		h.RecordFields = o.reading()
-		h.Records = o.read(x, keys, false)
-		h.KnownRecord = o.known(x, keys)
+		h.Records = o.read(plain, keys, false)
+		x := plain.over(t, records, append(keyOf(t), OccupantColumn))
+		h.KnownRecord = o.known(plain, keys)
 		h.PutRecord = o.put(x)
-		h.DropRecords = o.remove(x, keys)
+		h.DropRecords = o.remove(plain, keys)
 		if group != nil {
-			h.RecordGroup = o.read(x, group, false)
+			h.RecordGroup = o.read(plain, group, false)
 		}
 	}
 	h.sides(d, t)
@@ -230,7 +237,7 @@ func (r *relation) known(d dialect, by []field) Statement {
 func (r *relation) by(d dialect, by []field) (on string, params []Param) {
 	var conditions []string
 	for _, f := range by {
-		conditions = append(conditions, same(d, at(d, f), d.param(f), f))
+		conditions = append(conditions, same(d, at(d, f), d.matched(f), f))
 		params = append(params, f.Param)
 	}
 	return strings.Join(conditions, " and "), params
@@ -247,7 +254,7 @@ func (r *relation) rekey(d dialect) Statement {
 	old.Name, with.Name = "old", "new"
 	with.Index, with.n = 1, 2
 	params := []Param{old.Param, with.Param}
-	exprs := []string{d.param(old) + " as " + place(old), d.param(with) + " as " + place(with)}
+	exprs := []string{d.matched(old) + " as " + place(old), d.param(with) + " as " + place(with)}
 	return Statement{SQL: d.update(&update{table: quoteTable(d, r.name), set: []assignment{{r.key[0].Name, placed(with)}},
 		from: d.excluded(exprs, params), on: same(d, at(d, r.key[0]), placed(old), old)}), Params: params}
 }
@@ -257,7 +264,7 @@ func (r *relation) stores() []field { return r.written()[len(r.key):] }
 
 // put stores rows of a relation whatever is there.
 func (r *relation) put(d dialect) Statement {
-	u := &upsert{table: quoteTable(d, r.name), key: r.keyNames(d), params: r.params(false)}
+	u := &upsert{table: quoteTable(d, r.name), key: r.keyNames(d), matched: r.matched(d), params: r.params(false)}
 	for _, f := range r.fields() {
 		u.columns = append(u.columns, d.quote(f.Name))
 		u.exprs = append(u.exprs, d.param(f))
@@ -279,6 +286,9 @@ func (r *relation) replace(d dialect, t *sink.Table) Statement {
 	var set []assignment
 	for _, f := range r.fields() {
 		expr := orZero(d, f)
+		if f.Kind == KeyParam {
+			expr = d.matched(f)
+		}
 		if f.Kind == CellParam && f.rule == merge.Latest && f.Live.NotNull && f.Live.Default != "" {
 			expr = "coalesce(" + expr + ", " + d.dflt(f) + ")"
 		}
@@ -311,7 +321,7 @@ func (r *relation) replace(d dialect, t *sink.Table) Statement {
 	}
 	params := r.params(false)
 	return Statement{SQL: d.update(&update{table: quoteTable(d, r.name), set: set, from: d.excluded(exprs, params),
-		on: r.sameKey(d, placed), where: []string{"(" + strings.Join(differ, "\n   or ") + ")"}}), Params: params}
+		on: r.sameKey(d, placed), differs: "(" + strings.Join(differ, "\n   or ") + ")"}), Params: params}
 }
 
 // orZero is the parameter of a field; a counter that may not be NULL is 0 where

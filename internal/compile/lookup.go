@@ -21,7 +21,7 @@ func Lookup(d Dialect, t *sink.Table, live *sink.Live, columns []string) Stateme
 		}
 		f.n = len(params) + 1
 		params = append(params, f.Param)
-		on = append(on, same(x, at(x, f), x.param(f), f))
+		on = append(on, same(x, at(x, f), x.matched(f), f))
 	}
 	var shown []string
 	for _, k := range t.Key {
@@ -36,7 +36,7 @@ func Lookup(d Dialect, t *sink.Table, live *sink.Live, columns []string) Stateme
 
 // Park sets columns of rows to NULL, by key.
 func Park(d Dialect, t *sink.Table, live *sink.Live, columns []string) Statement {
-	x := d.impl()
+	x := d.impl().over(t, live, keyOf(t))
 	var exprs, on []string
 	var set []assignment
 	var params []Param
@@ -47,7 +47,7 @@ func Park(d Dialect, t *sink.Table, live *sink.Live, columns []string) Statement
 		}
 		f.n = len(params) + 1
 		params = append(params, f.Param)
-		exprs = append(exprs, x.param(f)+" as "+place(f))
+		exprs = append(exprs, x.matched(f)+" as "+place(f))
 		on = append(on, same(x, at(x, f), placed(f), f))
 	}
 	for _, name := range columns {

@@ -37,7 +37,7 @@ type projection struct {
 	place  string // names the place of the parameters, as no column of it is named
 }
 
-func compileOccupants(d dialect, t *sink.Table, r, o *relation, live *sink.Live) (*OccupantStatements, error) {
+func compileOccupants(d dialect, t *sink.Table, r, o *relation, live, records *sink.Live) (*OccupantStatements, error) {
 	shown := layout(t, t.Name, func(i int) bool { return !t.OfKey(i) })
 	shown.beside = r.beside
 	if err := shown.bind(live); err != nil {
@@ -71,11 +71,11 @@ func compileOccupants(d dialect, t *sink.Table, r, o *relation, live *sink.Live)
 		keys[i].n = i + 1
 		p.params = append(p.params, keys[i].Param)
 		p.keys = append(p.keys, d.param(keys[i]))
-		p.on = append(p.on, fmt.Sprintf("o.%s = %s", d.quote(keys[i].Name), d.param(keys[i])))
-		p.exprs = append(p.exprs, d.param(keys[i])+" as "+d.quote(keys[i].Name))
+		p.on = append(p.on, fmt.Sprintf("o.%s = %s", d.quote(keys[i].Name), d.matched(keys[i])))
+		p.exprs = append(p.exprs, d.matched(keys[i])+" as "+d.quote(keys[i].Name))
 	}
 	p.params = append(p.params, id.Param)
-	p.on = append(p.on, fmt.Sprintf("o.%s = %s", d.quote(id.Name), d.param(id)))
+	p.on = append(p.on, fmt.Sprintf("o.%s = %s", d.quote(id.Name), d.matched(id)))
 	own := *r
 	own.scopes = append([]field{}, r.scopes...)
 	for i := range mine {
@@ -158,13 +158,16 @@ func compileOccupants(d dialect, t *sink.Table, r, o *relation, live *sink.Live)
 		lacks = []string{"true"}
 	}
 	project := &upsert{table: table, key: r.keyNames(d), columns: names, exprs: from, params: p.params,
-		source: d.records(&p), rest: "where " + strings.Join(lacks, " and ") + d.inOrder(&p)}
+		source: d.records(&p), where: strings.Join(lacks, " and "), order: d.inOrder(&p)}
+	for _, k := range project.key {
+		project.matched = append(project.matched, "p."+k)
+	}
 	project.set, project.guard, project.differs = become(d.incoming, func(f field) string { return d.resident(table, f) })
-	s := &OccupantStatements{Join: o.insert(d, false), Project: statement(d.upsert(project), p.params)}
+	s := &OccupantStatements{Join: o.insert(d.over(t, records, append(keyOf(t), OccupantColumn)), false), Project: statement(d.upsert(project), p.params)}
 	in, at := func(f field) string { return incoming(d, f) }, func(f field) string { return at(d, f) }
 	if set, guard, differs := become(in, at); len(set) > 0 {
 		s.Reproject = Statement{SQL: d.update(&update{table: table, set: set, from: "(" + d.records(&reproject) + ") as excluded",
-			on: r.sameKey(d, in), where: slices.DeleteFunc([]string{guard, differs}, func(s string) bool { return s == "" })}), Params: p.params}
+			on: r.sameKey(d, in), guard: guard, differs: differs}), Params: p.params}
 	}
 	if r.beside {
 		q := p

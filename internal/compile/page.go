@@ -39,7 +39,7 @@ func (d postgres) page(all string, key []field, after bool) string {
 		all += behind(d, key, func(n int, f field) string { return fmt.Sprintf("$%d::text::%s", n, castType(f.Live)) })
 		n += len(key)
 	}
-	return all + order(d, key) + fmt.Sprintf("\nlimit $%d::text::int", n)
+	return all + order(d, key) + fmt.Sprintf("\nlimit $%d::int", n)
 }
 
 func (d sqlite) page(all string, key []field, after bool) string {
@@ -58,5 +58,5 @@ func (d sqlite) page(all string, key []field, after bool) string {
 		})
 		n += len(key)
 	}
-	return all + order(d, key) + fmt.Sprintf("\nlimit cast(?%d as integer)", n)
+	return all + order(d, key) + fmt.Sprintf("\nlimit ?%d", n)
 }

@@ -64,6 +64,10 @@ func (d postgres) param(f field) string {
 	return d.raw(f)
 }
 
+func (d postgres) matched(f field) string { return d.param(f) }
+
+func (d postgres) over(*sink.Table, *sink.Live, []string) dialect { return d }
+
 func (postgres) version(expr string) string { return expr + ` collate "C"` }
 
 func (postgres) bytes(expr string, f field) string {
@@ -178,7 +182,7 @@ func (postgres) convert(expr string, from, to field) string {
 
 func (d postgres) upsert(u *upsert) []string {
 	return []string{fmt.Sprintf("insert into %s as t (%s)\nselect %s\nfrom %s",
-		u.table, strings.Join(u.columns, ", "), strings.Join(u.exprs, ",\n    "), u.from(d.from(u.params))) + onConflict(d, u)}
+		u.table, strings.Join(u.columns, ", "), strings.Join(u.exprs, ",\n    "), u.from(d.from(u.params))) + u.rest() + onConflict(d, u)}
 }
 
 func (d postgres) update(u *update) string { return updateFrom(d, u) }

@@ -19,6 +19,9 @@ func ProcedureScript(d Dialect, t *sink.Table, have Schemas) (string, error) {
 	if d == SQLite {
 		return "", fmt.Errorf("SQLite has no procedures. Run the statement that hookfold sql prints: it takes one row, with the same parameters")
 	}
+	if d == MySQL {
+		return "", fmt.Errorf("there are no procedures for MySQL yet. Run the statement that hookfold sql prints")
+	}
 	if !t.Local() {
 		return "", fmt.Errorf("table %s: deletes, complete lists, chains and counters are joined outside of the database, under locks. Rows that are marked as deleted can be written through a guard trigger (hookfold sql --guard-trigger)", t.Name)
 	}

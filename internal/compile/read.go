@@ -15,7 +15,7 @@ type Reading struct {
 	ByKey Statement
 	All   string
 	// First reads the first page of every row, and Next the one behind a row. The
-	// parameters are texts: for Next the parts of that row's key as they were
+	// parameters are for Next the parts, texts, of that row's key as they were
 	// read, and then the most rows. The parts of the key are the first of Fields.
 	First, Next string
 	// Fields say what the columns are.
@@ -52,7 +52,7 @@ func Read(d Dialect, t *sink.Table, live *sink.Live) (*Reading, error) {
 			}
 		}
 	}
-	x := d.impl()
+	x := d.impl().over(t, live, keyOf(t))
 	out := &Reading{}
 	var exprs []string
 	for _, f := range fields {
@@ -63,7 +63,7 @@ func Read(d Dialect, t *sink.Table, live *sink.Live) (*Reading, error) {
 	var on []string
 	for _, f := range r.key {
 		params = append(params, f.Param)
-		on = append(on, same(x, at(x, f), x.param(f), f))
+		on = append(on, same(x, at(x, f), x.matched(f), f))
 	}
 	columns := strings.Join(exprs, ", ")
 	out.ByKey = Statement{SQL: x.byKey(columns, quoteTable(x, t.Name), strings.Join(on, " and "), params, false), Params: params}
@@ -80,7 +80,7 @@ func readHeld(d Dialect, t *sink.Table, live *sink.Live) (*Reading, error) {
 	if err := r.bind(live); err != nil {
 		return nil, err
 	}
-	x := d.impl()
+	x := d.impl().over(t, live, keyOf(t))
 	var columns []string
 	for _, f := range append(r.written(), r.touch...) {
 		columns = append(columns, x.read(at(x, f), f))

@@ -24,6 +24,8 @@ type side struct {
 	stamp string
 	// index is a column by which entries are found too, "" if there is none.
 	index string
+	// locks says that it is the table of locks, which has a column n and no other.
+	locks bool
 }
 
 // SideStatements are what a sink runs on one of these tables. The first
@@ -116,6 +118,11 @@ func metaOf(d Dialect, t *sink.Table) *side {
 	return sideOf(d, t, "meta", nil, []string{"purged_upto"}, "")
 }
 
+// locksOf is the table whose rows are locks: one column.
+func locksOf(d Dialect, t *sink.Table) *side {
+	return &side{name: LocksTable(t.Name), d: d, locks: true}
+}
+
 // sides are the tables that a table needs beside it.
 func sides(d Dialect, t *sink.Table) []*side {
 	var out []*side
@@ -131,13 +138,16 @@ func sides(d Dialect, t *sink.Table) []*side {
 	if counts(t) {
 		out = append(out, ledgerOf(d, t))
 	}
+	if d == MySQL && !t.Local() {
+		out = append(out, locksOf(d, t))
+	}
 	return out
 }
 
 // AllTables names a table and all that stand beside it and keep what belongs to
 // it. Those beside may be shared with other tables.
-func AllTables(t *sink.Table) []string {
-	out := SideTables(t)
+func AllTables(d Dialect, t *sink.Table) []string {
+	out := SideTables(d, t)
 	if Beside(t) {
 		out = append(out, VersionsTable(t.Name))
 	}
@@ -148,9 +158,9 @@ func AllTables(t *sink.Table) []string {
 }
 
 // SideTables names the tables beside that a table needs.
-func SideTables(t *sink.Table) []string {
+func SideTables(d Dialect, t *sink.Table) []string {
 	var out []string
-	for _, s := range sides(Postgres, t) {
+	for _, s := range sides(d, t) {
 		out = append(out, s.name)
 	}
 	return out
@@ -178,6 +188,9 @@ func (s *side) fields() []field { return append(append([]field{}, s.key...), s.v
 
 func (s *side) ddl() []string {
 	d := s.d.impl()
+	if s.locks {
+		return []string{d.createTable(quoteTable(d, s.name), []string{d.quote("n") + " int not null", "primary key (" + d.quote("n") + ")"}, true)}
+	}
 	var lines []string
 	add := func(c column, refuses bool) {
 		if refuses {
@@ -198,9 +211,16 @@ func (s *side) ddl() []string {
 		add(d.column(s.stamp, timeType), true)
 	}
 	lines = append(lines, "primary key ("+quoted(d, names)+")")
-	out := []string{d.createTable(quoteTable(d, s.name), lines, true)}
+	index := ""
 	if s.index != "" {
-		out = append(out, d.index(s.index, s.name, []string{"table_name", s.index}))
+		columns := []string{"table_name", s.index}
+		if index = d.index(s.index, s.name, columns); index == "" {
+			lines = append(lines, "key "+d.quote(s.index)+" ("+quoted(d, columns)+")")
+		}
+	}
+	out := []string{d.createTable(quoteTable(d, s.name), lines, true)}
+	if index != "" {
+		out = append(out, index)
 	}
 	return out
 }

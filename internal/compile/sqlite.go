@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hookfold/hookfold/merge"
+	"github.com/hookfold/hookfold/sink"
 )
 
 // sqlite writes SQLite 3.38 and later. A statement is for one row and run once
@@ -63,6 +64,10 @@ func (sqlite) raw(f field) string { return fmt.Sprintf("?%d", f.n) }
 
 func (d sqlite) param(f field) string { return d.raw(f) }
 
+func (d sqlite) matched(f field) string { return d.param(f) }
+
+func (d sqlite) over(*sink.Table, *sink.Live, []string) dialect { return d }
+
 func (sqlite) version(expr string) string { return expr + " collate binary" }
 
 func (sqlite) bytes(expr string, _ field) string { return expr + " collate binary" }
@@ -111,7 +116,7 @@ func (sqlite) convert(expr string, _, _ field) string { return expr }
 func (d sqlite) upsert(u *upsert) []string {
 	from := fmt.Sprintf("values (%s)", strings.Join(u.exprs, ",\n    "))
 	if u.source != "" {
-		from = fmt.Sprintf("select %s\nfrom %s", strings.Join(u.exprs, ",\n    "), u.from(""))
+		from = fmt.Sprintf("select %s\nfrom %s", strings.Join(u.exprs, ",\n    "), u.from("")) + u.rest()
 	}
 	return []string{fmt.Sprintf("insert into %s as t (%s)\n%s", u.table, strings.Join(u.columns, ", "), from) + onConflict(d, u)}
 }

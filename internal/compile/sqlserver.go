@@ -243,17 +243,17 @@ func (d sqlserver) upsert(u *upsert) []string {
 		u.table, strings.Join(u.columns, ", "), strings.Join(u.exprs, ",\n    "), d.source(u.params), hint, d.keyOf(u, d.exprOf(u)))
 	join := ""
 	if len(u.set) > 0 {
-		join = d.update(&update{table: u.table + " as t" + hint, set: u.set, from: d.excluded(d.params(u.params), u.params), on: d.keyOf(u, placed), where: whereOf(u)}) + ";"
+		join = d.update(&update{table: u.table + " as t" + hint, set: u.set, from: d.excluded(d.params(u.params), u.params), on: d.keyOf(u, placed), differs: differsOf(u)}) + ";"
 	}
 	return []string{retried(insert, join)}
 }
 
-// whereOf are the conditions of an upsert's update.
-func whereOf(u *upsert) []string {
+// differsOf says that an upsert's update would change something.
+func differsOf(u *upsert) string {
 	if u.differs == "" {
-		return nil
+		return ""
 	}
-	return []string{"(" + u.differs + ")"}
+	return "(" + u.differs + ")"
 }
 
 // retried runs statements again as long as a row that somebody else has inserted
@@ -329,8 +329,8 @@ func (d sqlserver) update(u *update) string {
 		table += " as t"
 	}
 	sql := fmt.Sprintf("update t\nset %s\nfrom %s\njoin %s on %s", listed(d, u.set), table, u.from, u.on)
-	if len(u.where) > 0 {
-		sql += "\nwhere " + strings.Join(u.where, "\n  and ")
+	if where := slices.DeleteFunc([]string{u.guard, u.differs}, func(s string) bool { return s == "" }); len(where) > 0 {
+		sql += "\nwhere " + strings.Join(where, "\n  and ")
 	}
 	return sql
 }
@@ -407,3 +407,7 @@ const reservedTSQL = ` add all alter and any as asc authorization backup begin b
 	`goto grant group having holdlock identity identity_insert identitycol if in index inner insert intersect into is join key kill left like lineno load merge national nocheck nonclustered not null nullif of off offsets on open opendatasource openquery openrowset openxml option or order outer over ` +
 	`percent pivot plan precision primary print proc procedure public raiserror read readtext reconfigure references replication restore restrict return revert revoke right rollback rowcount rowguidcol rule save schema securityaudit select semantickeyphrasetable semanticsimilaritydetailstable semanticsimilaritytable session_user set setuser shutdown some statistics system_user ` +
 	`table tablesample textsize then to top tran transaction trigger truncate try_convert tsequal union unique unpivot update updatetext use user values varying view waitfor when where while with within writetext `
+
+func (d sqlserver) matched(f field) string { return d.param(f) }
+
+func (d sqlserver) over(*sink.Table, *sink.Live, []string) dialect { return d }

@@ -77,12 +77,18 @@ func compileWith(x dialect, t *sink.Table, live, records *sink.Live) (*Statement
 	if !t.Local() {
 		return nil, fmt.Errorf("table %s: deletes, complete lists, chains and counters cannot be decided by one row, and so have no statements of this kind", t.Name)
 	}
+	x = x.over(t, live, keyOf(t))
 	r := own(t)
 	if err := r.bind(live); err != nil {
 		return nil, err
 	}
 	if err := r.judges(x); err != nil {
 		return nil, err
+	}
+	if m, ok := x.(mysql); ok {
+		if err := m.unsafe(t, live); err != nil {
+			return nil, err
+		}
 	}
 	s := &Statements{Required: required(t, r, live), Known: r.known(x, r.key)}
 	if r.beside {
@@ -104,7 +110,7 @@ func compileWith(x dialect, t *sink.Table, live, records *sink.Live) (*Statement
 			return nil, err
 		}
 		var err error
-		if s.Occupants, err = compileOccupants(x, t, r, o, live); err != nil {
+		if s.Occupants, err = compileOccupants(x, t, r, o, live, records); err != nil {
 			return nil, err
 		}
 	}
@@ -150,7 +156,7 @@ func (r *relation) insert(d dialect, stub bool) Statement {
 }
 
 func (r *relation) upsertion(d dialect, stub bool) *upsert {
-	u := &upsert{table: quoteTable(d, r.name), key: r.keyNames(d), params: r.params(false)}
+	u := &upsert{table: quoteTable(d, r.name), key: r.keyNames(d), matched: r.matched(d), params: r.params(false)}
 	for _, f := range r.written() {
 		u.columns = append(u.columns, d.quote(f.Name))
 		u.exprs = append(u.exprs, r.fresh(d, f))
@@ -200,10 +206,10 @@ func (r *relation) update(d dialect) Statement {
 		all = append(all, r.stored...)
 	}
 	for _, f := range all {
-		exprs = append(exprs, d.param(f)+" as "+place(f))
+		exprs = append(exprs, taken(d, f)+" as "+place(f))
 	}
 	return Statement{SQL: d.update(&update{table: quoteTable(d, r.name), set: r.assignments(d, moves, at), from: d.excluded(exprs, params),
-		on: r.sameKey(d, placed), where: []string{"(" + condition(moves, !r.beside) + ")"}}), Params: params}
+		on: r.sameKey(d, placed), differs: "(" + condition(moves, !r.beside) + ")"}), Params: params}
 }
 
 // lock writes the statement that tells which rows are there.
@@ -214,7 +220,7 @@ func (r *relation) lock(d dialect) Statement {
 	}
 	var on, firsts []string
 	for _, f := range r.key {
-		on = append(on, same(d, at(d, f), d.param(f), f))
+		on = append(on, same(d, at(d, f), d.matched(f), f))
 	}
 	if r.beside {
 		for _, f := range r.values {
@@ -241,6 +247,23 @@ func (r *relation) written() []field {
 		return r.fields()
 	}
 	return append(append([]field{}, r.key...), r.values...)
+}
+
+// taken is the parameter of a field, as an update needs it.
+func taken(d dialect, f field) string {
+	if f.Kind == KeyParam || f.Kind == IDParam || f.Kind == PartParam {
+		return d.matched(f)
+	}
+	return d.param(f)
+}
+
+// matched are the parameters of the key.
+func (r *relation) matched(d dialect) []string {
+	var out []string
+	for _, f := range r.key {
+		out = append(out, d.matched(f))
+	}
+	return out
 }
 
 func (r *relation) keyNames(d dialect) []string {

@@ -137,7 +137,10 @@ type Table struct {
 	// Guarded is guard: trigger; GuardAt is where it says so.
 	Guarded bool
 	GuardAt Pos
-	Parents []Reference
+	// UnsafeUnique are the unique indexes besides the key that the table may have on
+	// MySQL.
+	UnsafeUnique []Name
+	Parents      []Reference
 	// OnDelete is nil where nothing deletes rows.
 	OnDelete *OnDelete
 	Events   []*Mapping

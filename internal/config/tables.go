@@ -33,7 +33,8 @@ func tableKeys() section[Table] {
 			{name: "parents", form: "a list of references", def: "none", doc: "Rows of other tables that have to be there before a row of this one: the long form of a column's `references`.", read: readParents},
 			{name: "on_delete", form: "`mark`, `remove`, or a map", def: "none: no mapping deletes", doc: "What becomes of a row that is deleted. `mark` keeps it, and fills its column `deleted_at` with the time of the event. `remove` removes it. Either way it is remembered that it is deleted and since when, so that no late event brings it back. Needed where a mapping has `delete` or `replaces`.", read: readOnDelete},
 			{name: "events", form: "a list of mappings", def: "none: only other tables' references write it", doc: "Which events say something about a row, and what.", read: readEvents},
-			{name: "unsafe_unique", later: later("It belongs to MySQL.")},
+			{name: "unsafe_unique", form: "a list of indexes", def: "none", doc: "On MySQL, the unique indexes besides the key that the table may have, each by its name or its column. MySQL takes any unique index for the key, so a table that has others is refused unless they are named here. Then it is written by other statements: a row whose value another row has waits, and never writes that one.",
+				read: readUnsafeUnique},
 		},
 	}
 }
@@ -41,6 +42,18 @@ func tableKeys() section[Table] {
 func readTable(v value, t *Table) {
 	t.Physical = t.Name
 	tableKeys().read(v, t)
+}
+
+func readUnsafeUnique(v value, t *Table) {
+	list, ok := v.items()
+	if !ok {
+		return
+	}
+	for _, x := range list {
+		if n, ok := x.name("the name of a unique index, or of its column"); ok {
+			t.UnsafeUnique = append(t.UnsafeUnique, n)
+		}
+	}
 }
 
 func readPhysical(v value, t *Table) {

@@ -16,6 +16,8 @@ type Kind string
 const (
 	PostgreSQL Kind = "PostgreSQL"
 	SQLite     Kind = "SQLite"
+	// MySQL is MySQL 8 or MariaDB.
+	MySQL Kind = "MySQL"
 	// SQLServer is SQL Server 2016 or later, or Azure SQL.
 	SQLServer Kind = "SQL Server"
 	// Hasura is a GraphQL endpoint of Hasura 2.
@@ -31,13 +33,11 @@ var kinds = []struct {
 }{
 	{PostgreSQL, []string{"postgres://", "postgresql://"}},
 	{SQLite, []string{"sqlite:"}},
+	{MySQL, []string{"mysql://", "mariadb://"}},
 	{SQLServer, []string{"sqlserver://"}},
 	{Hasura, []string{"hasura+https://", "hasura+http://"}},
 	{Supabase, []string{"supabase+https://", "supabase+http://", "postgrest+https://", "postgrest+http://"}},
 }
-
-// targetLater are the schemes of databases that are yet to come.
-var targetLater = []string{"mysql://", "mariadb://"}
 
 // targetNow are the beginnings of URLs, the most usual one of each kind first.
 func targetNow() []string {
@@ -115,7 +115,7 @@ var (
 	ofSupabase   = []Kind{Supabase}
 	ofAPIs       = []Kind{Hasura, Supabase}
 	ofSQLServer  = []Kind{SQLServer}
-	ofParallel   = []Kind{PostgreSQL, SQLite, SQLServer, Supabase} // Hasura gets one request at a time
+	ofParallel   = []Kind{PostgreSQL, SQLite, MySQL, SQLServer, Supabase} // Hasura gets one request at a time
 )
 
 func targetKeys() section[Target] {
@@ -126,7 +126,7 @@ func targetKeys() section[Target] {
 		path: "targets.<target>", doc: "A text in its place is the `url`. [databases.md](databases.md) tells how each database is connected, what it is granted, and what it cannot do.",
 		keys: []key[Target]{
 			{name: "url", form: "a URL", needed: `url: "${DATABASE_URL}"`,
-				doc:  "The database: `postgres://user:password@host:5432/name`; `sqlserver://user:password@host:1433?database=name`; `sqlite:` and a file, whose relative path is taken from the working directory; `hasura+https://host/v1/graphql`; `supabase+https://project.supabase.co`, or `postgrest+https://…` of any PostgREST; `…+http://` for one on the same machine. `mysql://` comes in a later version.",
+				doc:  "The database: `postgres://user:password@host:5432/name`; `mysql://user:password@host:3306/name`, or `mariadb://…`; `sqlserver://user:password@host:1433?database=name`; `sqlite:` and a file, whose relative path is taken from the working directory; `hasura+https://host/v1/graphql`; `supabase+https://project.supabase.co`, or `postgrest+https://…` of any PostgREST; `…+http://` for one on the same machine.",
 				read: readTargetURL},
 			{name: "pooler", of: ofPostgreSQL, form: "`transaction`, `none`", def: "`transaction` for port 6543, else `none`", doc: "Say `transaction` where the URL is that of a pooler which lends a connection for one transaction (PgBouncer, Supavisor): no prepared statement then outlives its transaction.",
 				read: func(v value, t *Target) { t.Pooler, _ = v.one("transaction", "none") }},
@@ -185,7 +185,7 @@ func readTarget(v value, t *Target) {
 }
 
 func readTargetURL(v value, t *Target) {
-	v.storeURL(targetNow(), targetLater, &t.URL)
+	v.storeURL(targetNow(), nil, &t.URL)
 	t.Kind = KindOfURL(t.URL.Text)
 }
 

@@ -27,6 +27,7 @@ type engine struct {
 var engines = map[config.Kind]engine{
 	config.PostgreSQL: {compile.Postgres, openSQL, refusesSQL},
 	config.SQLite:     {compile.SQLite, openSQL, refusesSQL},
+	config.MySQL:      {compile.MySQL, openSQL, refusesSQL},
 	config.SQLServer:  {compile.SQLServer, openSQL, refusesSQL},
 	config.Hasura: {compile.Postgres, openHasura, func(_ *config.Target, table *sink.Table) []sink.Refusal {
 		return hasura.Refuses(table)

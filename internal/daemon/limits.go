@@ -26,6 +26,9 @@ func Limits(plan *mapping.Plan) *config.Problems {
 				refused = append(refused, sink.Refusal{Part: sink.Guarding, Text: "the guard trigger shows an occupant's record as soon as it is written, and if_missing wants no row inserted for it. Leave guard out, or if_missing"})
 			}
 		}
+		if len(t.UnsafeUnique) > 0 && Dialect(target) != compile.MySQL {
+			refused = append(refused, sink.Refusal{Part: sink.Uniques, Text: "unsafe_unique is for MySQL, which takes any unique index for the key. Here it is not needed: leave it out"})
+		}
 		for _, r := range refused {
 			pos, path := placeOf(t.Config, r)
 			out.Add(config.Error, pos, path, "target %s (%s) cannot keep this: %s.", target.Text, target.Kind, r.Text)
@@ -42,6 +45,8 @@ func placeOf(t *config.Table, r sink.Refusal) (config.Pos, string) {
 		return t.BesideAt, t.Path + ".keep_versions"
 	case sink.Guarding:
 		return t.GuardAt, t.Path + ".guard"
+	case sink.Uniques:
+		return t.UnsafeUnique[0].Pos, t.UnsafeUnique[0].Path
 	case sink.DeleteRule:
 		if t.OnDelete != nil {
 			return t.OnDelete.Pos, t.OnDelete.Path

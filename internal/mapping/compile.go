@@ -143,7 +143,7 @@ func (c *compiler) tables(all []*config.Table) {
 	}
 	for _, t := range all {
 		made[t.Text] = &Table{
-			Table:  sink.Table{Table: mergeTable(t), Name: t.Physical.Text, Versions: placement(t), Guard: guard(t)},
+			Table:  sink.Table{Table: mergeTable(t), Name: t.Physical.Text, Versions: placement(t), Guard: guard(t), UnsafeUnique: unsafeUnique(t)},
 			Target: t.Target.Text, Rank: rank(t, nil), Config: t, ignores: ignored(t),
 		}
 		if t.Physical.Text == "" {
@@ -185,6 +185,14 @@ func placement(t *config.Table) sink.Placement {
 		return sink.Beside
 	}
 	return sink.InRow
+}
+
+func unsafeUnique(t *config.Table) []string {
+	var out []string
+	for _, n := range t.UnsafeUnique {
+		out = append(out, n.Text)
+	}
+	return out
 }
 
 func guard(t *config.Table) sink.Guard {

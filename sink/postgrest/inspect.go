@@ -221,7 +221,7 @@ func readInspection(text []byte) (*known, error) {
 			l.Columns = append(l.Columns, x)
 		}
 		for _, u := range t.Uniques {
-			l.Uniques = append(l.Uniques, sink.Unique(u))
+			l.Uniques = append(l.Uniques, sink.Unique{Name: u.Name, Columns: u.Columns})
 		}
 		tables[name] = l
 	}

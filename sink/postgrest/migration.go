@@ -74,7 +74,7 @@ func plan(tables []*sink.Table, have *known, opts Options) ([]string, error) {
 		role = "public"
 	}
 	for _, t := range tables {
-		schemas, err := compile.Look(t, func(name string) (*sink.Live, error) { return have.live(name), nil })
+		schemas, err := compile.Look(compile.Postgres, t, func(name string) (*sink.Live, error) { return have.live(name), nil })
 		if err != nil {
 			return nil, err
 		}

@@ -1,9 +1,11 @@
 package sqlsink_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/hookfold/hookfold/internal/testdb"
+	"github.com/hookfold/hookfold/merge"
 	"github.com/hookfold/hookfold/sink"
 	"github.com/hookfold/hookfold/sink/sinktest"
 	"github.com/hookfold/hookfold/sink/sqlsink"
@@ -26,6 +28,14 @@ func TestHeld(t *testing.T) {
 			sinktest.Run(t, e)
 		})
 	}
+}
+
+// TestMySQL runs on MySQL or MariaDB. A collation that both have pads, so a key
+// that ends in a space is none.
+func TestMySQL(t *testing.T) {
+	e := suite(testdb.MySQL)
+	e.RefusesKey = func(typ merge.Type, text string) bool { return typ.Kind == merge.Text && strings.HasSuffix(text, " ") }
+	sinktest.Run(t, e)
 }
 
 func suite(url func(testing.TB) string) sinktest.Engine {

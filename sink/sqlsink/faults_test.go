@@ -313,7 +313,8 @@ func TestSchemaThatChanges(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	for url, want := range map[string]string{
-		"mysql://x/y": "mysql", "sqlite:": "name a file", "sqlite::memory:": "name a file",
+		"oracle://x/y": "oracle", "mysql://u:s3cret@h": "no database", "mysql://u:s3cret@h/d?timeout=1s": "timeout", "mysql://u:s3cret@h/d?tls=on": "tls=on",
+		"mysql://u:s3cret@h:notaport/x": "port", "sqlite:": "name a file", "sqlite::memory:": "name a file",
 		"postgres://u:s3cret@127.0.0.1:notaport/x": "port",
 	} {
 		_, err := sqlsink.Open(t.Context(), url, nil, sqlsink.Options{})

@@ -58,7 +58,7 @@ func guardedTable(t *testing.T, extra ...string) (*pgx.Conn, *sink.Table) {
 	if left, err := s.Plan(t.Context(), []*sink.Table{table}); err != nil || len(left) > 0 {
 		t.Fatalf("after migrating, %v is left, %v", left, err)
 	}
-	have, err := compile.Look(table, func(name string) (*sink.Live, error) {
+	have, err := compile.Look(compile.Postgres, table, func(name string) (*sink.Live, error) {
 		return s.Inspect(t.Context(), &sink.Table{Table: table.Table, Name: name})
 	})
 	if err != nil {
@@ -206,7 +206,7 @@ func TestGuardTriggerAmongOthers(t *testing.T) {
 	mustShow(t, s, table, "k|1", "address=b note=two")
 	late := `create trigger zzz_late before update on mail for each row execute function lowered()`
 	testdb.Exec(t, url, late, `alter table mail disable trigger zz_hookfold_guard`)
-	have, err := compile.Look(table, func(string) (*sink.Live, error) { return s.Inspect(t.Context(), table) })
+	have, err := compile.Look(compile.Postgres, table, func(string) (*sink.Live, error) { return s.Inspect(t.Context(), table) })
 	if err != nil {
 		t.Fatal(err)
 	}

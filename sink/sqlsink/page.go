@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"github.com/hookfold/hookfold/internal/compile"
 	"github.com/hookfold/hookfold/merge"
@@ -43,7 +42,7 @@ func (s *sqlSink) page(ctx context.Context, t *sink.Table, after sink.Cursor, li
 			args = append(args, part)
 		}
 	}
-	args = append(args, strconv.Itoa(limit))
+	args = append(args, limit)
 	last := make([]string, len(t.Key))
 	var keys []merge.Key
 	err = s.read(ctx, func(c conn) error {

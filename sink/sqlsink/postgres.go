@@ -82,7 +82,7 @@ type postgresAlone struct {
 func (c postgresAlone) exec(ctx context.Context, s compile.Statement, items []item) (int, error) {
 	b := &pgx.Batch{}
 	b.Queue("select set_config('lock_timeout', $1, true)", c.p.locks)
-	for _, part := range split(items) {
+	for _, part := range split(items, maxBytes) {
 		args := arrays(s.Params, part)
 		for _, sql := range s.All() {
 			b.Queue(sql, args...)
@@ -103,7 +103,7 @@ func (c postgresAlone) exec(ctx context.Context, s compile.Statement, items []it
 	return n, answers.Close()
 }
 
-func (p *postgresEngine) atOnce(items []item) bool { return len(split(items)) == 1 }
+func (p *postgresEngine) atOnce(items []item) bool { return len(split(items, maxBytes)) == 1 }
 
 func (p *postgresEngine) read(ctx context.Context, fn func(conn) error) error {
 	return p.begin(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, fn)
@@ -165,7 +165,7 @@ func arrays(params []compile.Param, items []item) []any {
 
 func (c postgresConn) exec(ctx context.Context, s compile.Statement, items []item) (int, error) {
 	n := 0
-	for _, part := range split(items) {
+	for _, part := range split(items, maxBytes) {
 		args := arrays(s.Params, part)
 		for _, sql := range s.All() {
 			tag, err := c.tx.Exec(ctx, sql, args...)
@@ -180,7 +180,7 @@ func (c postgresConn) exec(ctx context.Context, s compile.Statement, items []ite
 
 func (c postgresConn) query(ctx context.Context, s compile.Statement, items []item, row func(int, []cell) error) error {
 	base := 0
-	for _, part := range split(items) {
+	for _, part := range split(items, maxBytes) {
 		rows, err := c.tx.Query(ctx, s.SQL, arrays(s.Params, part)...)
 		if err != nil {
 			return err
@@ -321,8 +321,8 @@ func each(rows pgx.Rows, placed bool, row func(int, []cell) error) error {
 	return rows.Err()
 }
 
-// split cuts items into parts that one statement takes.
-func split(items []item) [][]item {
+// split cuts items into parts that one statement takes, of so many bytes at most.
+func split(items []item, most int) [][]item {
 	var out [][]item
 	start, size := 0, 0
 	for i, it := range items {
@@ -330,7 +330,7 @@ func split(items []item) [][]item {
 		for _, c := range it.row.Cells {
 			n += len(c.Value.Text())
 		}
-		if i > start && (i-start >= maxRows || size+n > maxBytes) {
+		if i > start && (i-start >= maxRows || size+n > most) {
 			out = append(out, items[start:i])
 			start, size = i, 0
 		}

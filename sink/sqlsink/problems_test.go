@@ -18,7 +18,7 @@ import (
 // problems lists what a live table has against a table of a config, as lines.
 func problems(t *testing.T, d compile.Dialect, s sink.Sink, table *sink.Table, use compile.Usage) []string {
 	t.Helper()
-	have, err := compile.Look(table, func(name string) (*sink.Live, error) {
+	have, err := compile.Look(d, table, func(name string) (*sink.Live, error) {
 		x := *table
 		x.Name = name
 		return s.Inspect(t.Context(), &x)

@@ -110,7 +110,7 @@ func (s *sqlSink) Plan(ctx context.Context, tables []*sink.Table) ([]string, err
 		if err := sink.Refused(t, compile.Refuses(t)); err != nil {
 			return nil, err
 		}
-		have, err := compile.Look(t, func(name string) (*sink.Live, error) {
+		have, err := compile.Look(s.dialect(), t, func(name string) (*sink.Live, error) {
 			live, err := s.inspect(ctx, name)
 			if err != nil {
 				return nil, s.judged(err, name)

@@ -93,7 +93,7 @@ func (s *sqlSink) Scratch(ctx context.Context, tables []*sink.Table) (sink.Scrat
 		return nil, errors.Join(err, x.Close())
 	}
 	for _, t := range slices.Backward(p.tables) {
-		for _, name := range compile.AllTables(t) {
+		for _, name := range compile.AllTables(s.dialect(), t) {
 			if !slices.Contains(x.names, name) {
 				x.names = append(x.names, name)
 			}

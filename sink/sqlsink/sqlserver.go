@@ -108,7 +108,7 @@ func (e *sqlserverEngine) alone(ctx context.Context, fn func(conn) error) error 
 	return e.transact(ctx, fn)
 }
 
-func (e *sqlserverEngine) atOnce(items []item) bool { return len(split(items)) == 1 }
+func (e *sqlserverEngine) atOnce(items []item) bool { return len(split(items, maxBytes)) == 1 }
 
 // read reads what is committed, and waits for writers as long as its caller does.
 func (e *sqlserverEngine) read(ctx context.Context, fn func(conn) error) error {
@@ -205,7 +205,7 @@ func entriesOf(columns columns) (mssql.NVarCharMax, error) {
 
 func (c sqlserverConn) exec(ctx context.Context, s compile.Statement, items []item) (int, error) {
 	n := 0
-	for _, part := range split(items) {
+	for _, part := range split(items, maxBytes) {
 		rows, err := rowsOf(s.Params, part)
 		if err != nil {
 			return n, err
@@ -233,7 +233,7 @@ func (c sqlserverConn) write(ctx context.Context, text string, args ...any) (int
 
 func (c sqlserverConn) query(ctx context.Context, s compile.Statement, items []item, row func(int, []cell) error) error {
 	base := 0
-	for _, part := range split(items) {
+	for _, part := range split(items, maxBytes) {
 		rows, err := rowsOf(s.Params, part)
 		if err != nil {
 			return err

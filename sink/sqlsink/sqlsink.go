@@ -1,4 +1,4 @@
-// Package sqlsink is the sink of SQL databases: PostgreSQL, SQL Server and SQLite. Package
+// Package sqlsink is the sink of SQL databases: PostgreSQL, MySQL, MariaDB, SQL Server and SQLite. Package
 // compile writes its statements; this package runs them.
 package sqlsink
 
@@ -67,7 +67,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Open opens the sink of a URL, postgres://…, sqlserver://… or sqlite:FILE, for the tables that
+// Open opens the sink of a URL, postgres://…, mysql://…, sqlserver://… or sqlite:FILE, for the tables that
 // it is to write; nil is any. It does not connect: a database that is down is
 // met by the first call that needs it. An error is a URL, an option or a pair
 // of tables that cannot be right.
@@ -91,10 +91,12 @@ func Open(ctx context.Context, url string, tables []*sink.Table, opts Options) (
 		e, err = openPostgres(ctx, url, opts)
 	case "sqlite":
 		e, err = openSQLite(url, opts)
+	case "mysql", "mariadb":
+		e, err = openMySQL(url, opts)
 	case "sqlserver":
 		e, err = openSQLServer(url, opts)
 	default:
-		return nil, fmt.Errorf("open sink: %q is not a database of this sink; there are postgres://…, sqlserver://… and sqlite:FILE", scheme)
+		return nil, fmt.Errorf("open sink: %q is not a database of this sink; there are postgres://…, mysql://…, sqlserver://… and sqlite:FILE", scheme)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open sink: %w", err)
@@ -381,7 +383,27 @@ func (s *sqlSink) fault(err error) *fault {
 	if errors.As(err, &at) {
 		table = at.table
 	}
-	return s.judge(err, table)
+	f := s.judge(err, table)
+	if f.Why == sink.UniqueValue && s.ofKey(f, table) {
+		f.again = true // somebody else has inserted the row: now it is there
+	}
+	return f
+}
+
+// ofKey tells whether a fault is of the unique index on the key of a table.
+func (s *sqlSink) ofKey(f *fault, table string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, st := range s.tables {
+		if k.name == table {
+			return slices.ContainsFunc(st.live.Uniques, func(u sink.Unique) bool { return violated(u, f) && isKey(st.table, u.Columns) })
+		}
+	}
+	return false
+}
+
+func isKey(t *sink.Table, columns []string) bool {
+	return len(columns) == len(t.Key) && !slices.ContainsFunc(t.Key, func(k merge.KeyColumn) bool { return !slices.Contains(columns, k.Name) })
 }
 
 // Ping is sink.Sink's.

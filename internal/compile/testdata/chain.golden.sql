@@ -399,6 +399,217 @@ on conflict (table_name, "key", column_name, identity) do update set version = e
 -- Forget it of a key that is no chain's any more:
 delete from hookfold_ledger as t where t.table_name = ?1 and t."key" = ?2;
 
+==== mysql
+
+-- Table booking for mysql. Versions are text and compared as bytes; NULL is older than all.
+-- Each statement is for a batch, and has one parameter: a JSON list with a list per row, in it a text, or null, for each of what is named below as v.p1, v.p2, ….
+-- A text is what the database reads as such a value: 1 and 0 for bool, 2006-01-02 15:04:05.000000 in UTC for a timestamp, hexadecimal digits for bytes.
+-- No key may come twice in a batch; rows are sorted by their key. The session is READ COMMITTED, in utf8mb4, has time_zone '+00:00' and a strict sql_mode.
+-- CREATE and ALTER TABLE commit what the session has done before them.
+
+-- What has to be there:
+create table `booking` (
+    `id` varchar(255) character set utf8mb4 collate utf8mb4_bin not null,
+    `status` longtext character set utf8mb4,
+    `moves` bigint,
+    `row_version` varchar(255) character set ascii collate ascii_bin,
+    `occupant_since` varchar(255) character set ascii collate ascii_bin,
+    `occupant_id` varchar(255) character set utf8mb4 collate utf8mb4_bin,
+    `seen_version` varchar(255) character set ascii collate ascii_bin,
+    `delete_version` varchar(255) character set ascii collate ascii_bin,
+    primary key (`id`)
+) engine = InnoDB default character set utf8mb4;
+create table `booking_occupants` (
+    `id` varchar(255) character set utf8mb4 collate utf8mb4_bin not null,
+    `occupant_id` varchar(255) character set utf8mb4 collate utf8mb4_bin not null,
+    `status` longtext character set utf8mb4,
+    `moves` bigint,
+    `row_version` varchar(255) character set ascii collate ascii_bin,
+    `occupant_since` varchar(255) character set ascii collate ascii_bin,
+    `seen_version` varchar(255) character set ascii collate ascii_bin,
+    `delete_version` varchar(255) character set ascii collate ascii_bin,
+    `deleted_at` datetime(6),
+    primary key (`id`, `occupant_id`)
+) engine = InnoDB default character set utf8mb4;
+create table if not exists `hookfold_links` (
+    `table_name` varbinary(256) not null,
+    `old` varbinary(1200) not null,
+    `new` varbinary(1200) not null,
+    primary key (`table_name`, `old`, `new`)
+) engine = InnoDB default character set utf8mb4;
+create table if not exists `hookfold_aliases` (
+    `table_name` varbinary(256) not null,
+    `identity` varbinary(1200) not null,
+    `root` varbinary(1200) not null,
+    primary key (`table_name`, `identity`),
+    key `root` (`table_name`, `root`)
+) engine = InnoDB default character set utf8mb4;
+create table if not exists `hookfold_ledger` (
+    `table_name` varbinary(256) not null,
+    `key` varbinary(1200) not null,
+    `column_name` varbinary(256) not null,
+    `identity` varbinary(1200) not null,
+    `version` varchar(255) character set ascii collate ascii_bin not null,
+    `amount` longtext character set ascii collate ascii_bin not null,
+    primary key (`table_name`, `key`, `column_name`, `identity`)
+) engine = InnoDB default character set utf8mb4;
+create table if not exists `hookfold_locks` (
+    `n` int not null,
+    primary key (`n`)
+) engine = InnoDB default character set utf8mb4;
+
+-- What becomes of a row is not told by the row alone. So in one transaction: lock, then read all that the batch
+-- concerns, join it outside of the database, and store what has changed.
+
+-- Lock, in a statement of its own: the table's numbers, ascending; their rows are locked until the transaction ends.
+insert into `hookfold_locks` (n)
+select v.p1 from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]')) as v
+on duplicate key update n = `hookfold_locks`.n;
+
+-- Read which chains identities belong to (the first parameter of such statements is the table's name),
+select convert(t.`identity` using utf8mb4), convert(t.`root` using utf8mb4) from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v
+straight_join `hookfold_aliases` as t force index (`PRIMARY`) on t.`table_name` = cast(v.p1 as binary) and t.`identity` = cast(v.p2 as binary);
+
+-- their other identities,
+select convert(t.`identity` using utf8mb4), convert(t.`root` using utf8mb4) from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v
+straight_join `hookfold_aliases` as t force index (`PRIMARY`) on t.`table_name` = cast(v.p1 as binary) and t.`root` = cast(v.p2 as binary);
+
+-- and what follows what:
+select convert(t.`old` using utf8mb4), convert(t.`new` using utf8mb4) from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v
+straight_join `hookfold_links` as t on t.`table_name` = cast(v.p1 as binary) and t.`old` = cast(v.p2 as binary);
+
+-- Read and lock rows:
+--   v.p1 id: key, text
+select v.hookfold_n, t.`id`, t.`status`, cast(t.`moves` as char), t.`row_version`, t.`occupant_since`, t.`occupant_id`, t.`seen_version`, t.`delete_version`
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]')) as v
+straight_join `booking` as t force index (`PRIMARY`) on t.`id` = v.p1
+for update;
+
+-- Read all records of the keys:
+--   v.p1 id: key, text
+select v.hookfold_n, t.`id`, t.`occupant_id`, t.`status`, cast(t.`moves` as char), t.`row_version`, t.`occupant_since`, t.`seen_version`, t.`delete_version`, date_format(t.`deleted_at`, '%Y-%m-%dT%H:%i:%s.%fZ')
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]')) as v
+straight_join `booking_occupants` as t on t.`id` = v.p1;
+
+-- Read which events were counted:
+select convert(t.`key` using utf8mb4), convert(t.`column_name` using utf8mb4), convert(t.`identity` using utf8mb4), t.`version`, t.`amount` from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]')) as v
+straight_join `hookfold_ledger` as t force index (`PRIMARY`) on t.`table_name` = cast(v.p1 as binary) and t.`key` = cast(v.p2 as binary) and t.`column_name` = cast(v.p3 as binary) and t.`identity` = cast(v.p4 as binary);
+
+-- or all of them, where chains join:
+select convert(t.`key` using utf8mb4), convert(t.`column_name` using utf8mb4), convert(t.`identity` using utf8mb4), t.`version`, t.`amount` from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v
+straight_join `hookfold_ledger` as t on t.`table_name` = cast(v.p1 as binary) and t.`key` = cast(v.p2 as binary);
+
+-- Remove rows:
+--   v.p1 id: key, text
+delete t
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]')) as v
+straight_join `booking` as t force index (`PRIMARY`) on t.`id` = v.p1;
+
+-- Give a row the key of its chain:
+--   v.p1 old: key, text
+--   v.p2 new: key, text
+update (select v.p1 as p1,
+    v.p2 as p2
+    from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v) as excluded
+straight_join `booking` as t force index (`PRIMARY`) on t.`id` = excluded.p1
+set t.`id` = excluded.p2;
+
+-- Change rows:
+--   v.p1 id: key, text
+--   v.p2 status: text, latest, set if row_version is not NULL
+--   v.p3 moves: int, count
+--   v.p4 row_version: version of scope row, NULL if it is not set
+--   v.p5 occupant_since: since when the occupant holds the row, NULL if unknown
+--   v.p6 occupant_id: the occupant
+--   v.p7 seen_version: the greatest version of the row's writes
+--   v.p8 delete_version: the version of its delete, NULL if there is none
+update (select v.p1 as p1,
+    v.p2 as p2,
+    cast(v.p3 as signed) as p3,
+    v.p4 as p4,
+    v.p5 as p5,
+    v.p6 as p6,
+    v.p7 as p7,
+    v.p8 as p8
+    from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]', p5 longtext character set utf8mb4 collate utf8mb4_bin path '$[4]', p6 longtext character set utf8mb4 collate utf8mb4_bin path '$[5]', p7 longtext character set utf8mb4 collate utf8mb4_bin path '$[6]', p8 longtext character set utf8mb4 collate utf8mb4_bin path '$[7]')) as v) as excluded
+straight_join `booking` as t force index (`PRIMARY`) on t.`id` = excluded.p1
+set t.`status` = excluded.p2,
+    t.`moves` = excluded.p3,
+    t.`row_version` = excluded.p4,
+    t.`occupant_since` = excluded.p5,
+    t.`occupant_id` = excluded.p6,
+    t.`seen_version` = excluded.p7,
+    t.`delete_version` = excluded.p8;
+
+-- Insert rows:
+-- The same parameters.
+insert into `booking` (`id`, `status`, `moves`, `row_version`, `occupant_since`, `occupant_id`, `seen_version`, `delete_version`)
+select v.p1,
+    v.p2,
+    cast(v.p3 as signed),
+    v.p4,
+    v.p5,
+    v.p6,
+    v.p7,
+    v.p8
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]', p5 longtext character set utf8mb4 collate utf8mb4_bin path '$[4]', p6 longtext character set utf8mb4 collate utf8mb4_bin path '$[5]', p7 longtext character set utf8mb4 collate utf8mb4_bin path '$[6]', p8 longtext character set utf8mb4 collate utf8mb4_bin path '$[7]')) as v
+on duplicate key update `id` = `booking`.`id`;
+
+-- Store records:
+--   v.p1 id: key, text
+--   v.p2 occupant_id: the occupant, or an empty text for what belongs to the row itself
+--   v.p3 status: text, latest, set if row_version is not NULL
+--   v.p4 moves: int, count
+--   v.p5 row_version: version of scope row, NULL if it is not set
+--   v.p6 occupant_since: since when the occupant holds the row, NULL if unknown
+--   v.p7 seen_version: the greatest version of the row's writes
+--   v.p8 delete_version: the version of its delete, NULL if there is none
+--   v.p9 deleted_at: the time of its delete, timestamp
+insert into `booking_occupants` (`id`, `occupant_id`, `status`, `moves`, `row_version`, `occupant_since`, `seen_version`, `delete_version`, `deleted_at`)
+select v.p1,
+    v.p2,
+    v.p3,
+    cast(v.p4 as signed),
+    v.p5,
+    v.p6,
+    v.p7,
+    v.p8,
+    cast(v.p9 as datetime(6))
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]', p5 longtext character set utf8mb4 collate utf8mb4_bin path '$[4]', p6 longtext character set utf8mb4 collate utf8mb4_bin path '$[5]', p7 longtext character set utf8mb4 collate utf8mb4_bin path '$[6]', p8 longtext character set utf8mb4 collate utf8mb4_bin path '$[7]', p9 longtext character set utf8mb4 collate utf8mb4_bin path '$[8]')) as v
+on duplicate key update
+    `status` = values(`status`),
+    `moves` = values(`moves`),
+    `row_version` = values(`row_version`),
+    `occupant_since` = values(`occupant_since`),
+    `seen_version` = values(`seen_version`),
+    `delete_version` = values(`delete_version`),
+    `deleted_at` = values(`deleted_at`);
+
+-- Remove the records of a key that is no chain's any more:
+--   v.p1 id: key, text
+delete t
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]')) as v
+straight_join `booking_occupants` as t on t.`id` = v.p1;
+
+-- Remember links:
+insert into `hookfold_links` (`table_name`, `old`, `new`)
+select v.p1, v.p2, v.p3 from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]')) as v
+on duplicate key update `table_name` = `hookfold_links`.`table_name`;
+
+-- Point identities to their chain:
+insert into `hookfold_aliases` (`table_name`, `identity`, `root`)
+select v.p1, v.p2, v.p3 from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]')) as v
+on duplicate key update `root` = values(`root`);
+
+-- Remember what was counted:
+insert into `hookfold_ledger` (`table_name`, `key`, `column_name`, `identity`, `version`, `amount`)
+select v.p1, v.p2, v.p3, v.p4, v.p5, v.p6 from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]', p5 longtext character set utf8mb4 collate utf8mb4_bin path '$[4]', p6 longtext character set utf8mb4 collate utf8mb4_bin path '$[5]')) as v
+on duplicate key update `version` = values(`version`), `amount` = values(`amount`);
+
+-- Forget it of a key that is no chain's any more:
+delete t from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v
+straight_join `hookfold_ledger` as t on t.`table_name` = cast(v.p1 as binary) and t.`key` = cast(v.p2 as binary);
+
 ==== sqlserver
 
 -- Table booking for sqlserver. Versions are text and compared as bytes; NULL is older than all.

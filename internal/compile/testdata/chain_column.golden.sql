@@ -175,6 +175,108 @@ on conflict (table_name, old, new) do nothing;
 insert into hookfold_aliases (table_name, identity, root) values (?1, ?2, ?3)
 on conflict (table_name, identity) do update set root = excluded.root;
 
+==== mysql
+
+-- Table ticket for mysql. Versions are text and compared as bytes; NULL is older than all.
+-- Each statement is for a batch, and has one parameter: a JSON list with a list per row, in it a text, or null, for each of what is named below as v.p1, v.p2, ….
+-- A text is what the database reads as such a value: 1 and 0 for bool, 2006-01-02 15:04:05.000000 in UTC for a timestamp, hexadecimal digits for bytes.
+-- No key may come twice in a batch; rows are sorted by their key. The session is READ COMMITTED, in utf8mb4, has time_zone '+00:00' and a strict sql_mode.
+-- CREATE and ALTER TABLE commit what the session has done before them.
+
+-- What has to be there:
+create table `ticket` (
+    `id` varchar(255) character set utf8mb4 collate utf8mb4_bin not null,
+    `status` longtext character set utf8mb4,
+    `first_id` longtext character set utf8mb4,
+    `row_version` varchar(255) character set ascii collate ascii_bin,
+    primary key (`id`)
+) engine = InnoDB default character set utf8mb4;
+create table if not exists `hookfold_links` (
+    `table_name` varbinary(256) not null,
+    `old` varbinary(1200) not null,
+    `new` varbinary(1200) not null,
+    primary key (`table_name`, `old`, `new`)
+) engine = InnoDB default character set utf8mb4;
+create table if not exists `hookfold_aliases` (
+    `table_name` varbinary(256) not null,
+    `identity` varbinary(1200) not null,
+    `root` varbinary(1200) not null,
+    primary key (`table_name`, `identity`),
+    key `root` (`table_name`, `root`)
+) engine = InnoDB default character set utf8mb4;
+create table if not exists `hookfold_locks` (
+    `n` int not null,
+    primary key (`n`)
+) engine = InnoDB default character set utf8mb4;
+
+-- What becomes of a row is not told by the row alone. So in one transaction: lock, then read all that the batch
+-- concerns, join it outside of the database, and store what has changed.
+
+-- Lock, in a statement of its own: the table's numbers, ascending; their rows are locked until the transaction ends.
+insert into `hookfold_locks` (n)
+select v.p1 from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]')) as v
+on duplicate key update n = `hookfold_locks`.n;
+
+-- Read which chains identities belong to (the first parameter of such statements is the table's name),
+select convert(t.`identity` using utf8mb4), convert(t.`root` using utf8mb4) from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v
+straight_join `hookfold_aliases` as t force index (`PRIMARY`) on t.`table_name` = cast(v.p1 as binary) and t.`identity` = cast(v.p2 as binary);
+
+-- their other identities,
+select convert(t.`identity` using utf8mb4), convert(t.`root` using utf8mb4) from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v
+straight_join `hookfold_aliases` as t force index (`PRIMARY`) on t.`table_name` = cast(v.p1 as binary) and t.`root` = cast(v.p2 as binary);
+
+-- and what follows what:
+select convert(t.`old` using utf8mb4), convert(t.`new` using utf8mb4) from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v
+straight_join `hookfold_links` as t on t.`table_name` = cast(v.p1 as binary) and t.`old` = cast(v.p2 as binary);
+
+-- Read and lock rows:
+--   v.p1 id: key, text
+select v.hookfold_n, t.`id`, t.`status`, t.`first_id`, t.`row_version`
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]')) as v
+straight_join `ticket` as t force index (`PRIMARY`) on t.`id` = v.p1
+for update;
+
+-- Remove rows:
+-- The same parameters.
+delete t
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]')) as v
+straight_join `ticket` as t force index (`PRIMARY`) on t.`id` = v.p1;
+
+-- Change rows:
+--   v.p1 id: key, text
+--   v.p2 status: text, latest, set if row_version is not NULL
+--   v.p3 first_id: text, chain
+--   v.p4 row_version: version of scope row, NULL if it is not set
+update (select v.p1 as p1,
+    v.p2 as p2,
+    v.p3 as p3,
+    v.p4 as p4
+    from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]')) as v) as excluded
+straight_join `ticket` as t force index (`PRIMARY`) on t.`id` = excluded.p1
+set t.`status` = excluded.p2,
+    t.`first_id` = excluded.p3,
+    t.`row_version` = excluded.p4;
+
+-- Insert rows:
+-- The same parameters.
+insert into `ticket` (`id`, `status`, `first_id`, `row_version`)
+select v.p1,
+    v.p2,
+    v.p3,
+    v.p4
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]')) as v
+on duplicate key update `id` = `ticket`.`id`;
+
+-- Remember links:
+insert into `hookfold_links` (`table_name`, `old`, `new`)
+select v.p1, v.p2, v.p3 from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]')) as v
+on duplicate key update `table_name` = `hookfold_links`.`table_name`;
+
+-- Point identities to their chain:
+insert into `hookfold_aliases` (`table_name`, `identity`, `root`)
+select v.p1, v.p2, v.p3 from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]')) as v
+on duplicate key update `root` = values(`root`);
+
 ==== sqlserver
 
 -- Table ticket for sqlserver. Versions are text and compared as bytes; NULL is older than all.

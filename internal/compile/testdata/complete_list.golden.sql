@@ -216,6 +216,131 @@ delete from hookfold_tombstones as t where t.table_name = ?1 and t."key" = ?2;
 insert into hookfold_sets (table_name, group_key, version, at) values (?1, ?2, ?3, ?4)
 on conflict (table_name, group_key) do update set version = excluded.version, at = excluded.at;
 
+==== mysql
+
+-- Table line for mysql. Versions are text and compared as bytes; NULL is older than all.
+-- Each statement is for a batch, and has one parameter: a JSON list with a list per row, in it a text, or null, for each of what is named below as v.p1, v.p2, ….
+-- A text is what the database reads as such a value: 1 and 0 for bool, 2006-01-02 15:04:05.000000 in UTC for a timestamp, hexadecimal digits for bytes.
+-- No key may come twice in a batch; rows are sorted by their key. The session is READ COMMITTED, in utf8mb4, has time_zone '+00:00' and a strict sql_mode.
+-- CREATE and ALTER TABLE commit what the session has done before them.
+
+-- What has to be there:
+create table `line` (
+    `order_id` varchar(255) character set utf8mb4 collate utf8mb4_bin not null,
+    `line` bigint not null,
+    `qty` bigint,
+    `row_version` varchar(255) character set ascii collate ascii_bin,
+    `seen_version` varchar(255) character set ascii collate ascii_bin,
+    primary key (`order_id`, `line`)
+) engine = InnoDB default character set utf8mb4;
+create table if not exists `hookfold_tombstones` (
+    `table_name` varbinary(256) not null,
+    `key` varbinary(1200) not null,
+    `delete_version` varchar(255) character set ascii collate ascii_bin not null,
+    `deleted_at` datetime(6),
+    `stored_at` datetime(6) not null,
+    primary key (`table_name`, `key`)
+) engine = InnoDB default character set utf8mb4;
+create table if not exists `hookfold_meta` (
+    `table_name` varbinary(256) not null,
+    `purged_upto` varchar(255) character set ascii collate ascii_bin not null,
+    primary key (`table_name`)
+) engine = InnoDB default character set utf8mb4;
+create table if not exists `hookfold_sets` (
+    `table_name` varbinary(256) not null,
+    `group_key` varbinary(1200) not null,
+    `version` varchar(255) character set ascii collate ascii_bin not null,
+    `at` datetime(6),
+    primary key (`table_name`, `group_key`)
+) engine = InnoDB default character set utf8mb4;
+create table if not exists `hookfold_locks` (
+    `n` int not null,
+    primary key (`n`)
+) engine = InnoDB default character set utf8mb4;
+
+-- What becomes of a row is not told by the row alone. So in one transaction: lock, then read all that the batch
+-- concerns, join it outside of the database, and store what has changed.
+
+-- Lock, in a statement of its own: the groups' numbers, ascending; their rows are locked until the transaction ends.
+insert into `hookfold_locks` (n)
+select v.p1 from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]')) as v
+on duplicate key update n = `hookfold_locks`.n;
+
+-- Read when groups were complete; a key is a JSON list of its parts:
+select convert(t.`group_key` using utf8mb4), t.`version`, date_format(t.`at`, '%Y-%m-%dT%H:%i:%s.%fZ') from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v
+straight_join `hookfold_sets` as t force index (`PRIMARY`) on t.`table_name` = cast(v.p1 as binary) and t.`group_key` = cast(v.p2 as binary);
+
+-- Read and lock the rows of groups that are now complete anew:
+--   v.p1 order_id: key, text
+select v.hookfold_n, t.`order_id`, cast(t.`line` as char), cast(t.`qty` as char), t.`row_version`, t.`seen_version`
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]')) as v
+straight_join `line` as t on t.`order_id` = v.p1
+for update;
+
+-- Read and lock rows:
+--   v.p1 order_id: key, text
+--   v.p2 line: key, int
+select v.hookfold_n, t.`order_id`, cast(t.`line` as char), cast(t.`qty` as char), t.`row_version`, t.`seen_version`
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v
+straight_join `line` as t force index (`PRIMARY`) on t.`order_id` = v.p1 and t.`line` = cast(v.p2 as signed)
+for update;
+
+-- Read deletes of rows that are not there:
+select convert(t.`key` using utf8mb4), t.`delete_version`, date_format(t.`deleted_at`, '%Y-%m-%dT%H:%i:%s.%fZ') from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v
+straight_join `hookfold_tombstones` as t force index (`PRIMARY`) on t.`table_name` = cast(v.p1 as binary) and t.`key` = cast(v.p2 as binary);
+
+-- Read up to which version deletes were forgotten:
+select t.`purged_upto` from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]')) as v
+straight_join `hookfold_meta` as t force index (`PRIMARY`) on t.`table_name` = cast(v.p1 as binary);
+
+-- Remove rows:
+-- The same parameters.
+delete t
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v
+straight_join `line` as t force index (`PRIMARY`) on t.`order_id` = v.p1 and t.`line` = cast(v.p2 as signed);
+
+-- Change rows:
+--   v.p1 order_id: key, text
+--   v.p2 line: key, int
+--   v.p3 qty: int, latest, set if row_version is not NULL
+--   v.p4 row_version: version of scope row, NULL if it is not set
+--   v.p5 seen_version: the greatest version of the row's writes
+update (select v.p1 as p1,
+    cast(v.p2 as signed) as p2,
+    cast(v.p3 as signed) as p3,
+    v.p4 as p4,
+    v.p5 as p5
+    from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]', p5 longtext character set utf8mb4 collate utf8mb4_bin path '$[4]')) as v) as excluded
+straight_join `line` as t force index (`PRIMARY`) on t.`order_id` = excluded.p1 and t.`line` = excluded.p2
+set t.`qty` = excluded.p3,
+    t.`row_version` = excluded.p4,
+    t.`seen_version` = excluded.p5;
+
+-- Insert rows:
+-- The same parameters.
+insert into `line` (`order_id`, `line`, `qty`, `row_version`, `seen_version`)
+select v.p1,
+    cast(v.p2 as signed),
+    cast(v.p3 as signed),
+    v.p4,
+    v.p5
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]', p5 longtext character set utf8mb4 collate utf8mb4_bin path '$[4]')) as v
+on duplicate key update `order_id` = `line`.`order_id`;
+
+-- Remember deletes of rows that are not there,
+insert into `hookfold_tombstones` (`table_name`, `key`, `delete_version`, `deleted_at`, `stored_at`)
+select v.p1, v.p2, v.p3, replace(replace(v.p4, 'T', ' '), 'Z', ''), utc_timestamp(6) from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]')) as v
+on duplicate key update `delete_version` = values(`delete_version`), `deleted_at` = values(`deleted_at`), `stored_at` = values(`stored_at`);
+
+-- and forget those that a row remembers:
+delete t from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v
+straight_join `hookfold_tombstones` as t force index (`PRIMARY`) on t.`table_name` = cast(v.p1 as binary) and t.`key` = cast(v.p2 as binary);
+
+-- Remember complete lists:
+insert into `hookfold_sets` (`table_name`, `group_key`, `version`, `at`)
+select v.p1, v.p2, v.p3, replace(replace(v.p4, 'T', ' '), 'Z', '') from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]')) as v
+on duplicate key update `version` = values(`version`), `at` = values(`at`);
+
 ==== sqlserver
 
 -- Table line for sqlserver. Versions are text and compared as bytes; NULL is older than all.

@@ -259,6 +259,146 @@ where t.tenant = excluded.p1 and t."no" = excluded.p2
    or (excluded.p10 is not null and (t.step is null or case excluded.p10 collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case t.step collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
    or (excluded.p11 is not null and ((t.tags is null or (select json_group_array(value) from (select value from json_each(t.tags) where value is not null union select value from json_each(excluded.p11) order by 1 collate binary)) collate binary is not t.tags))));
 
+==== mysql
+
+-- Table every_rule for mysql. Versions are text and compared as bytes; NULL is older than all.
+-- Each statement is for a batch, and has one parameter: a JSON list with a list per row, in it a text, or null, for each of what is named below as v.p1, v.p2, ….
+-- A text is what the database reads as such a value: 1 and 0 for bool, 2006-01-02 15:04:05.000000 in UTC for a timestamp, hexadecimal digits for bytes.
+-- No key may come twice in a batch; rows are sorted by their key. The session is READ COMMITTED, in utf8mb4, has time_zone '+00:00' and a strict sql_mode.
+-- CREATE and ALTER TABLE commit what the session has done before them.
+
+-- What has to be there:
+create table `every_rule` (
+    `tenant` varchar(255) character set utf8mb4 collate utf8mb4_bin not null,
+    `no` bigint not null,
+    `status` longtext character set utf8mb4,
+    `amount` decimal(10,2),
+    `note` varchar(20) character set utf8mb4,
+    `origin` longtext character set utf8mb4,
+    `top` decimal(65,30),
+    `name` longtext character set utf8mb4,
+    `since` datetime(6),
+    `step` longtext character set utf8mb4,
+    `tags` json,
+    `changed_at` datetime(6),
+    `row_version` varchar(255) character set ascii collate ascii_bin,
+    `note_version` varchar(255) character set ascii collate ascii_bin,
+    `origin__first` varchar(255) character set ascii collate ascii_bin,
+    primary key (`tenant`, `no`)
+) engine = InnoDB default character set utf8mb4;
+
+-- Join rows into the table:
+--   v.p1 tenant: key, text
+--   v.p2 no: key, int
+--   v.p3 status: text, latest, set if row_version is not NULL
+--   v.p4 amount: numeric(10,2), latest, set if row_version is not NULL
+--   v.p5 note: text(20), latest, set if note_version is not NULL
+--   v.p6 origin: text, first
+--   v.p7 top: numeric, max
+--   v.p8 name: text, max
+--   v.p9 since: timestamp, min
+--   v.p10 step: text, ladder
+--   v.p11 tags: text[], union
+--   v.p12 row_version: version of scope row, NULL if it is not set
+--   v.p13 note_version: version of scope note, NULL if it is not set
+--   v.p14 origin__first: version of origin, NULL if it is not set
+insert into `every_rule` (`tenant`, `no`, `status`, `amount`, `note`, `origin`, `top`, `name`, `since`, `step`, `tags`, `row_version`, `note_version`, `origin__first`, `changed_at`)
+select v.p1,
+    cast(v.p2 as signed),
+    v.p3,
+    cast(v.p4 as decimal(10,2)),
+    v.p5,
+    v.p6,
+    cast(v.p7 as decimal(65,30)),
+    v.p8,
+    cast(v.p9 as datetime(6)),
+    v.p10,
+    cast(v.p11 as json),
+    v.p12,
+    v.p13,
+    v.p14,
+    utc_timestamp(6)
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]', p5 longtext character set utf8mb4 collate utf8mb4_bin path '$[4]', p6 longtext character set utf8mb4 collate utf8mb4_bin path '$[5]', p7 longtext character set utf8mb4 collate utf8mb4_bin path '$[6]', p8 longtext character set utf8mb4 collate utf8mb4_bin path '$[7]', p9 longtext character set utf8mb4 collate utf8mb4_bin path '$[8]', p10 longtext character set utf8mb4 collate utf8mb4_bin path '$[9]', p11 longtext character set utf8mb4 collate utf8mb4_bin path '$[10]', p12 longtext character set utf8mb4 collate utf8mb4_bin path '$[11]', p13 longtext character set utf8mb4 collate utf8mb4_bin path '$[12]', p14 longtext character set utf8mb4 collate utf8mb4_bin path '$[13]')) as v
+where not exists (select 1 from `every_rule` as t force index (`PRIMARY`) where t.`tenant` = v.p1 and t.`no` = cast(v.p2 as signed));
+update (select v.p1 as `tenant`,
+    cast(v.p2 as signed) as `no`,
+    v.p3 as `status`,
+    cast(v.p4 as decimal(10,2)) as `amount`,
+    v.p5 as `note`,
+    v.p6 as `origin`,
+    cast(v.p7 as decimal(65,30)) as `top`,
+    v.p8 as `name`,
+    cast(v.p9 as datetime(6)) as `since`,
+    v.p10 as `step`,
+    cast(v.p11 as json) as `tags`,
+    v.p12 as `row_version`,
+    v.p13 as `note_version`,
+    v.p14 as `origin__first`,
+    utc_timestamp(6) as `changed_at`
+    from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]', p5 longtext character set utf8mb4 collate utf8mb4_bin path '$[4]', p6 longtext character set utf8mb4 collate utf8mb4_bin path '$[5]', p7 longtext character set utf8mb4 collate utf8mb4_bin path '$[6]', p8 longtext character set utf8mb4 collate utf8mb4_bin path '$[7]', p9 longtext character set utf8mb4 collate utf8mb4_bin path '$[8]', p10 longtext character set utf8mb4 collate utf8mb4_bin path '$[9]', p11 longtext character set utf8mb4 collate utf8mb4_bin path '$[10]', p12 longtext character set utf8mb4 collate utf8mb4_bin path '$[11]', p13 longtext character set utf8mb4 collate utf8mb4_bin path '$[12]', p14 longtext character set utf8mb4 collate utf8mb4_bin path '$[13]')) as v) as excluded
+straight_join `every_rule` as t force index (`PRIMARY`) on t.`tenant` = excluded.`tenant` and t.`no` = excluded.`no`
+set t.`changed_at` = case when (cast(excluded.`row_version` as binary) >= cast(coalesce(t.`row_version`, '') as binary) and (not (cast(excluded.`status` as binary) <=> cast(t.`status` as binary)) or not (excluded.`amount` <=> t.`amount`)))
+           or (cast(excluded.`note_version` as binary) >= cast(coalesce(t.`note_version`, '') as binary) and (not (cast(excluded.`note` as binary) <=> cast(t.`note` as binary))))
+           or (excluded.`origin__first` is not null and (t.`origin__first` is null and t.`origin` is null or cast(excluded.`origin__first` as binary) <= cast(t.`origin__first` as binary)) and (not (cast(excluded.`origin` as binary) <=> cast(t.`origin` as binary))))
+           or (excluded.`top` is not null and (t.`top` is null or excluded.`top` > t.`top`))
+           or (excluded.`name` is not null and (t.`name` is null or cast(excluded.`name` as binary) > cast(t.`name` as binary)))
+           or (excluded.`since` is not null and (t.`since` is null or t.`since` > excluded.`since`))
+           or (excluded.`step` is not null and (t.`step` is null or case cast(excluded.`step` as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case cast(t.`step` as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
+           or (excluded.`tags` is not null and ((t.`tags` is null or not (cast((select concat('[', coalesce(group_concat(distinct json_quote(j.x) order by cast(j.x as binary) separator ','), ''), ']') from json_table(json_merge_preserve(t.`tags`, excluded.`tags`), '$[*]' columns (x longtext character set utf8mb4 collate utf8mb4_bin path '$')) as j) as json) <=> t.`tags`))))
+      then utc_timestamp(6) else t.`changed_at` end,
+    t.`status` = case when cast(excluded.`row_version` as binary) >= cast(coalesce(t.`row_version`, '') as binary) then excluded.`status` else t.`status` end,
+    t.`amount` = case when cast(excluded.`row_version` as binary) >= cast(coalesce(t.`row_version`, '') as binary) then excluded.`amount` else t.`amount` end,
+    t.`row_version` = case when cast(excluded.`row_version` as binary) >= cast(coalesce(t.`row_version`, '') as binary) then excluded.`row_version` else t.`row_version` end,
+    t.`note` = case when cast(excluded.`note_version` as binary) >= cast(coalesce(t.`note_version`, '') as binary) then excluded.`note` else t.`note` end,
+    t.`note_version` = case when cast(excluded.`note_version` as binary) >= cast(coalesce(t.`note_version`, '') as binary) then excluded.`note_version` else t.`note_version` end,
+    t.`origin__first` = case when excluded.`origin__first` is not null and (t.`origin__first` is null and t.`origin` is null or cast(excluded.`origin__first` as binary) <= cast(t.`origin__first` as binary)) then excluded.`origin__first` else t.`origin__first` end,
+    t.`origin` = case when excluded.`origin__first` is not null and (t.`origin__first` is null and t.`origin` is null or cast(excluded.`origin__first` as binary) <= cast(t.`origin__first` as binary)) then excluded.`origin` else t.`origin` end,
+    t.`top` = case when excluded.`top` is not null and (t.`top` is null or excluded.`top` > t.`top`) then excluded.`top` else t.`top` end,
+    t.`name` = case when excluded.`name` is not null and (t.`name` is null or cast(excluded.`name` as binary) > cast(t.`name` as binary)) then excluded.`name` else t.`name` end,
+    t.`since` = case when excluded.`since` is not null and (t.`since` is null or t.`since` > excluded.`since`) then excluded.`since` else t.`since` end,
+    t.`step` = case when excluded.`step` is not null and (t.`step` is null or case cast(excluded.`step` as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case cast(t.`step` as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end) then excluded.`step` else t.`step` end,
+    t.`tags` = case when excluded.`tags` is not null then case when t.`tags` is null then excluded.`tags` else cast((select concat('[', coalesce(group_concat(distinct json_quote(j.x) order by cast(j.x as binary) separator ','), ''), ']') from json_table(json_merge_preserve(t.`tags`, excluded.`tags`), '$[*]' columns (x longtext character set utf8mb4 collate utf8mb4_bin path '$')) as j) as json) end else t.`tags` end;
+
+-- Join into rows that are there, and insert none:
+-- The same parameters.
+update (select v.p1 as p1,
+    cast(v.p2 as signed) as p2,
+    v.p3 as p3,
+    cast(v.p4 as decimal(10,2)) as p4,
+    v.p5 as p5,
+    v.p6 as p6,
+    cast(v.p7 as decimal(65,30)) as p7,
+    v.p8 as p8,
+    cast(v.p9 as datetime(6)) as p9,
+    v.p10 as p10,
+    cast(v.p11 as json) as p11,
+    v.p12 as p12,
+    v.p13 as p13,
+    v.p14 as p14
+    from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]', p5 longtext character set utf8mb4 collate utf8mb4_bin path '$[4]', p6 longtext character set utf8mb4 collate utf8mb4_bin path '$[5]', p7 longtext character set utf8mb4 collate utf8mb4_bin path '$[6]', p8 longtext character set utf8mb4 collate utf8mb4_bin path '$[7]', p9 longtext character set utf8mb4 collate utf8mb4_bin path '$[8]', p10 longtext character set utf8mb4 collate utf8mb4_bin path '$[9]', p11 longtext character set utf8mb4 collate utf8mb4_bin path '$[10]', p12 longtext character set utf8mb4 collate utf8mb4_bin path '$[11]', p13 longtext character set utf8mb4 collate utf8mb4_bin path '$[12]', p14 longtext character set utf8mb4 collate utf8mb4_bin path '$[13]')) as v) as excluded
+straight_join `every_rule` as t force index (`PRIMARY`) on t.`tenant` = excluded.p1 and t.`no` = excluded.p2
+set t.`changed_at` = case when (cast(excluded.p12 as binary) >= cast(coalesce(t.`row_version`, '') as binary) and (not (cast(excluded.p3 as binary) <=> cast(t.`status` as binary)) or not (excluded.p4 <=> t.`amount`)))
+           or (cast(excluded.p13 as binary) >= cast(coalesce(t.`note_version`, '') as binary) and (not (cast(excluded.p5 as binary) <=> cast(t.`note` as binary))))
+           or (excluded.p14 is not null and (t.`origin__first` is null and t.`origin` is null or cast(excluded.p14 as binary) <= cast(t.`origin__first` as binary)) and (not (cast(excluded.p6 as binary) <=> cast(t.`origin` as binary))))
+           or (excluded.p7 is not null and (t.`top` is null or excluded.p7 > t.`top`))
+           or (excluded.p8 is not null and (t.`name` is null or cast(excluded.p8 as binary) > cast(t.`name` as binary)))
+           or (excluded.p9 is not null and (t.`since` is null or t.`since` > excluded.p9))
+           or (excluded.p10 is not null and (t.`step` is null or case cast(excluded.p10 as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case cast(t.`step` as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
+           or (excluded.p11 is not null and ((t.`tags` is null or not (cast((select concat('[', coalesce(group_concat(distinct json_quote(j.x) order by cast(j.x as binary) separator ','), ''), ']') from json_table(json_merge_preserve(t.`tags`, excluded.p11), '$[*]' columns (x longtext character set utf8mb4 collate utf8mb4_bin path '$')) as j) as json) <=> t.`tags`))))
+      then utc_timestamp(6) else t.`changed_at` end,
+    t.`status` = case when cast(excluded.p12 as binary) >= cast(coalesce(t.`row_version`, '') as binary) then excluded.p3 else t.`status` end,
+    t.`amount` = case when cast(excluded.p12 as binary) >= cast(coalesce(t.`row_version`, '') as binary) then excluded.p4 else t.`amount` end,
+    t.`row_version` = case when cast(excluded.p12 as binary) >= cast(coalesce(t.`row_version`, '') as binary) then excluded.p12 else t.`row_version` end,
+    t.`note` = case when cast(excluded.p13 as binary) >= cast(coalesce(t.`note_version`, '') as binary) then excluded.p5 else t.`note` end,
+    t.`note_version` = case when cast(excluded.p13 as binary) >= cast(coalesce(t.`note_version`, '') as binary) then excluded.p13 else t.`note_version` end,
+    t.`origin__first` = case when excluded.p14 is not null and (t.`origin__first` is null and t.`origin` is null or cast(excluded.p14 as binary) <= cast(t.`origin__first` as binary)) then excluded.p14 else t.`origin__first` end,
+    t.`origin` = case when excluded.p14 is not null and (t.`origin__first` is null and t.`origin` is null or cast(excluded.p14 as binary) <= cast(t.`origin__first` as binary)) then excluded.p6 else t.`origin` end,
+    t.`top` = case when excluded.p7 is not null and (t.`top` is null or excluded.p7 > t.`top`) then excluded.p7 else t.`top` end,
+    t.`name` = case when excluded.p8 is not null and (t.`name` is null or cast(excluded.p8 as binary) > cast(t.`name` as binary)) then excluded.p8 else t.`name` end,
+    t.`since` = case when excluded.p9 is not null and (t.`since` is null or t.`since` > excluded.p9) then excluded.p9 else t.`since` end,
+    t.`step` = case when excluded.p10 is not null and (t.`step` is null or case cast(excluded.p10 as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case cast(t.`step` as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end) then excluded.p10 else t.`step` end,
+    t.`tags` = case when excluded.p11 is not null then case when t.`tags` is null then excluded.p11 else cast((select concat('[', coalesce(group_concat(distinct json_quote(j.x) order by cast(j.x as binary) separator ','), ''), ']') from json_table(json_merge_preserve(t.`tags`, excluded.p11), '$[*]' columns (x longtext character set utf8mb4 collate utf8mb4_bin path '$')) as j) as json) end else t.`tags` end;
+
 ==== sqlserver
 
 -- Table every_rule for sqlserver. Versions are text and compared as bytes; NULL is older than all.

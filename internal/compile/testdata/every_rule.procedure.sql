@@ -103,6 +103,10 @@ commit;
 
 -- SQLite has no procedures. Run the statement that hookfold sql prints: it takes one row, with the same parameters
 
+==== mysql
+
+-- there are no procedures for MySQL yet. Run the statement that hookfold sql prints
+
 ==== sqlserver
 
 -- table every_rule: occupants, unions, and max and min of text are joined outside of the database, under locks, since T-SQL cannot decide them exactly

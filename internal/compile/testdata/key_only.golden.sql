@@ -33,6 +33,27 @@ insert into "user" as t (id)
 values (?1)
 on conflict (id) do nothing;
 
+==== mysql
+
+-- Table user for mysql. Versions are text and compared as bytes; NULL is older than all.
+-- Each statement is for a batch, and has one parameter: a JSON list with a list per row, in it a text, or null, for each of what is named below as v.p1, v.p2, ….
+-- A text is what the database reads as such a value: 1 and 0 for bool, 2006-01-02 15:04:05.000000 in UTC for a timestamp, hexadecimal digits for bytes.
+-- No key may come twice in a batch; rows are sorted by their key. The session is READ COMMITTED, in utf8mb4, has time_zone '+00:00' and a strict sql_mode.
+-- CREATE and ALTER TABLE commit what the session has done before them.
+
+-- What has to be there:
+create table `user` (
+    `id` char(36) character set ascii collate ascii_bin not null,
+    primary key (`id`)
+) engine = InnoDB default character set utf8mb4;
+
+-- Join rows into the table:
+--   v.p1 id: key, uuid
+insert into `user` (`id`)
+select v.p1
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]')) as v
+on duplicate key update `id` = `user`.`id`;
+
 ==== sqlserver
 
 -- Table user for sqlserver. Versions are text and compared as bytes; NULL is older than all.

@@ -34,6 +34,10 @@ commit;
 
 -- SQLite has no procedures. Run the statement that hookfold sql prints: it takes one row, with the same parameters
 
+==== mysql
+
+-- there are no procedures for MySQL yet. Run the statement that hookfold sql prints
+
 ==== sqlserver
 
 -- Procedure that joins a row into table user for sqlserver. It may be called by any number of sessions, in any order, as

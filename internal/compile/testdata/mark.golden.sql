@@ -220,6 +220,128 @@ on conflict (table_name, "key") do update set delete_version = excluded.delete_v
 -- and forget those that a row remembers:
 delete from hookfold_tombstones as t where t.table_name = ?1 and t."key" = ?2;
 
+==== mysql
+
+-- Table customer for mysql. Versions are text and compared as bytes; NULL is older than all.
+-- Each statement is for a batch, and has one parameter: a JSON list with a list per row, in it a text, or null, for each of what is named below as v.p1, v.p2, ….
+-- A text is what the database reads as such a value: 1 and 0 for bool, 2006-01-02 15:04:05.000000 in UTC for a timestamp, hexadecimal digits for bytes.
+-- No key may come twice in a batch; rows are sorted by their key. The session is READ COMMITTED, in utf8mb4, has time_zone '+00:00' and a strict sql_mode.
+-- CREATE and ALTER TABLE commit what the session has done before them.
+
+-- What has to be there:
+create table `customer` (
+    `id` varchar(255) character set utf8mb4 collate utf8mb4_bin not null,
+    `email` longtext character set utf8mb4,
+    `plan` longtext character set utf8mb4,
+    `changed_at` datetime(6),
+    `row_version` varchar(255) character set ascii collate ascii_bin,
+    `plan__first` varchar(255) character set ascii collate ascii_bin,
+    `seen_version` varchar(255) character set ascii collate ascii_bin,
+    `delete_version` varchar(255) character set ascii collate ascii_bin,
+    `deleted_at` datetime(6),
+    primary key (`id`)
+) engine = InnoDB default character set utf8mb4;
+create table if not exists `hookfold_tombstones` (
+    `table_name` varbinary(256) not null,
+    `key` varbinary(1200) not null,
+    `delete_version` varchar(255) character set ascii collate ascii_bin not null,
+    `deleted_at` datetime(6),
+    `stored_at` datetime(6) not null,
+    primary key (`table_name`, `key`)
+) engine = InnoDB default character set utf8mb4;
+create table if not exists `hookfold_meta` (
+    `table_name` varbinary(256) not null,
+    `purged_upto` varchar(255) character set ascii collate ascii_bin not null,
+    primary key (`table_name`)
+) engine = InnoDB default character set utf8mb4;
+create table if not exists `hookfold_locks` (
+    `n` int not null,
+    primary key (`n`)
+) engine = InnoDB default character set utf8mb4;
+
+-- What becomes of a row is not told by the row alone. So in one transaction: lock, then read all that the batch
+-- concerns, join it outside of the database, and store what has changed.
+
+-- Lock, in a statement of its own: the keys' numbers, ascending; their rows are locked until the transaction ends.
+insert into `hookfold_locks` (n)
+select v.p1 from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]')) as v
+on duplicate key update n = `hookfold_locks`.n;
+
+-- Read and lock rows:
+--   v.p1 id: key, text
+select v.hookfold_n, t.`id`, t.`email`, t.`plan`, t.`row_version`, t.`plan__first`, t.`seen_version`, t.`delete_version`, date_format(t.`deleted_at`, '%Y-%m-%dT%H:%i:%s.%fZ'), date_format(t.`changed_at`, '%Y-%m-%dT%H:%i:%s.%fZ')
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]')) as v
+straight_join `customer` as t force index (`PRIMARY`) on t.`id` = v.p1
+for update;
+
+-- Read deletes of rows that are not there:
+select convert(t.`key` using utf8mb4), t.`delete_version`, date_format(t.`deleted_at`, '%Y-%m-%dT%H:%i:%s.%fZ') from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v
+straight_join `hookfold_tombstones` as t force index (`PRIMARY`) on t.`table_name` = cast(v.p1 as binary) and t.`key` = cast(v.p2 as binary);
+
+-- Read up to which version deletes were forgotten:
+select t.`purged_upto` from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]')) as v
+straight_join `hookfold_meta` as t force index (`PRIMARY`) on t.`table_name` = cast(v.p1 as binary);
+
+-- Remove rows:
+-- The same parameters.
+delete t
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]')) as v
+straight_join `customer` as t force index (`PRIMARY`) on t.`id` = v.p1;
+
+-- Change rows:
+--   v.p1 id: key, text
+--   v.p2 email: text, latest, set if row_version is not NULL
+--   v.p3 plan: text, first
+--   v.p4 row_version: version of scope row, NULL if it is not set
+--   v.p5 plan__first: version of plan, NULL if it is not set
+--   v.p6 seen_version: the greatest version of the row's writes
+--   v.p7 delete_version: the version of its delete, NULL if there is none
+--   v.p8 deleted_at: the time of its delete, NULL unless it is deleted
+update (select v.p1 as p1,
+    v.p2 as p2,
+    v.p3 as p3,
+    v.p4 as p4,
+    v.p5 as p5,
+    v.p6 as p6,
+    v.p7 as p7,
+    cast(v.p8 as datetime(6)) as p8
+    from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]', p5 longtext character set utf8mb4 collate utf8mb4_bin path '$[4]', p6 longtext character set utf8mb4 collate utf8mb4_bin path '$[5]', p7 longtext character set utf8mb4 collate utf8mb4_bin path '$[6]', p8 longtext character set utf8mb4 collate utf8mb4_bin path '$[7]')) as v) as excluded
+straight_join `customer` as t force index (`PRIMARY`) on t.`id` = excluded.p1
+set t.`changed_at` = case when not (cast(excluded.p2 as binary) <=> cast(t.`email` as binary))
+      or not (cast(excluded.p3 as binary) <=> cast(t.`plan` as binary))
+      or not (excluded.p8 <=> t.`deleted_at`) then utc_timestamp(6) else t.`changed_at` end,
+    t.`email` = excluded.p2,
+    t.`plan` = excluded.p3,
+    t.`row_version` = excluded.p4,
+    t.`plan__first` = excluded.p5,
+    t.`seen_version` = excluded.p6,
+    t.`delete_version` = excluded.p7,
+    t.`deleted_at` = excluded.p8;
+
+-- Insert rows:
+-- The same parameters.
+insert into `customer` (`id`, `email`, `plan`, `row_version`, `plan__first`, `seen_version`, `delete_version`, `deleted_at`, `changed_at`)
+select v.p1,
+    v.p2,
+    v.p3,
+    v.p4,
+    v.p5,
+    v.p6,
+    v.p7,
+    cast(v.p8 as datetime(6)),
+    utc_timestamp(6)
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]', p5 longtext character set utf8mb4 collate utf8mb4_bin path '$[4]', p6 longtext character set utf8mb4 collate utf8mb4_bin path '$[5]', p7 longtext character set utf8mb4 collate utf8mb4_bin path '$[6]', p8 longtext character set utf8mb4 collate utf8mb4_bin path '$[7]')) as v
+on duplicate key update `id` = `customer`.`id`;
+
+-- Remember deletes of rows that are not there,
+insert into `hookfold_tombstones` (`table_name`, `key`, `delete_version`, `deleted_at`, `stored_at`)
+select v.p1, v.p2, v.p3, replace(replace(v.p4, 'T', ' '), 'Z', ''), utc_timestamp(6) from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]')) as v
+on duplicate key update `delete_version` = values(`delete_version`), `deleted_at` = values(`deleted_at`), `stored_at` = values(`stored_at`);
+
+-- and forget those that a row remembers:
+delete t from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v
+straight_join `hookfold_tombstones` as t force index (`PRIMARY`) on t.`table_name` = cast(v.p1 as binary) and t.`key` = cast(v.p2 as binary);
+
 ==== sqlserver
 
 -- Table customer for sqlserver. Versions are text and compared as bytes; NULL is older than all.

@@ -278,6 +278,172 @@ from (select ?1 as p1, ?2 as p2, ?3 as p3) as excluded
 where t.ref = excluded.p1
   and ((excluded.p3 collate binary >= coalesce(t.key_version, '') collate binary and (excluded.p2 collate binary is not t.channel or excluded.p3 collate binary is not t.key_version)));
 
+==== mysql
+
+-- Table booking for mysql. Versions are text and compared as bytes; NULL is older than all.
+-- Each statement is for a batch, and has one parameter: a JSON list with a list per row, in it a text, or null, for each of what is named below as v.p1, v.p2, ….
+-- A text is what the database reads as such a value: 1 and 0 for bool, 2006-01-02 15:04:05.000000 in UTC for a timestamp, hexadecimal digits for bytes.
+-- No key may come twice in a batch; rows are sorted by their key. The session is READ COMMITTED, in utf8mb4, has time_zone '+00:00' and a strict sql_mode.
+-- CREATE and ALTER TABLE commit what the session has done before them.
+
+-- What has to be there:
+create table `booking` (
+    `ref` varchar(255) character set utf8mb4 collate utf8mb4_bin not null,
+    `status` longtext character set utf8mb4,
+    `invitee` longtext character set utf8mb4,
+    `no_show` tinyint(1),
+    `channel` longtext character set utf8mb4,
+    `changed_at` datetime(6),
+    `row_version` varchar(255) character set ascii collate ascii_bin,
+    `key_version` varchar(255) character set ascii collate ascii_bin,
+    `no_show_version` varchar(255) character set ascii collate ascii_bin,
+    `occupant_since` varchar(255) character set ascii collate ascii_bin,
+    `occupant_id` varchar(255) character set utf8mb4 collate utf8mb4_bin,
+    primary key (`ref`)
+) engine = InnoDB default character set utf8mb4;
+create table `booking_occupants` (
+    `ref` varchar(255) character set utf8mb4 collate utf8mb4_bin not null,
+    `occupant_id` varchar(255) character set utf8mb4 collate utf8mb4_bin not null,
+    `status` longtext character set utf8mb4,
+    `invitee` longtext character set utf8mb4,
+    `no_show` tinyint(1),
+    `row_version` varchar(255) character set ascii collate ascii_bin,
+    `no_show_version` varchar(255) character set ascii collate ascii_bin,
+    `occupant_since` varchar(255) character set ascii collate ascii_bin,
+    primary key (`ref`, `occupant_id`)
+) engine = InnoDB default character set utf8mb4;
+
+-- Join rows into the records of their occupants:
+--   v.p1 ref: key, text
+--   v.p2 occupant_id: the occupant
+--   v.p3 status: text, latest, set if row_version is not NULL
+--   v.p4 invitee: text, latest, set if row_version is not NULL
+--   v.p5 no_show: bool, latest, set if no_show_version is not NULL
+--   v.p6 row_version: version of scope row, NULL if it is not set
+--   v.p7 no_show_version: version of scope no_show, NULL if it is not set
+--   v.p8 occupant_since: since when the occupant holds the row, NULL if unknown
+insert into `booking_occupants` (`ref`, `occupant_id`, `status`, `invitee`, `no_show`, `row_version`, `no_show_version`, `occupant_since`)
+select v.p1,
+    v.p2,
+    v.p3,
+    v.p4,
+    cast(v.p5 as signed),
+    v.p6,
+    v.p7,
+    v.p8
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]', p5 longtext character set utf8mb4 collate utf8mb4_bin path '$[4]', p6 longtext character set utf8mb4 collate utf8mb4_bin path '$[5]', p7 longtext character set utf8mb4 collate utf8mb4_bin path '$[6]', p8 longtext character set utf8mb4 collate utf8mb4_bin path '$[7]')) as v
+on duplicate key update
+    `status` = case when cast(values(`row_version`) as binary) >= cast(coalesce(`booking_occupants`.`row_version`, '') as binary) then values(`status`) else `booking_occupants`.`status` end,
+    `invitee` = case when cast(values(`row_version`) as binary) >= cast(coalesce(`booking_occupants`.`row_version`, '') as binary) then values(`invitee`) else `booking_occupants`.`invitee` end,
+    `row_version` = case when cast(values(`row_version`) as binary) >= cast(coalesce(`booking_occupants`.`row_version`, '') as binary) then values(`row_version`) else `booking_occupants`.`row_version` end,
+    `no_show` = case when cast(values(`no_show_version`) as binary) >= cast(coalesce(`booking_occupants`.`no_show_version`, '') as binary) then values(`no_show`) else `booking_occupants`.`no_show` end,
+    `no_show_version` = case when cast(values(`no_show_version`) as binary) >= cast(coalesce(`booking_occupants`.`no_show_version`, '') as binary) then values(`no_show_version`) else `booking_occupants`.`no_show_version` end,
+    `occupant_since` = case when values(`occupant_since`) is not null and (`booking_occupants`.`occupant_since` is null or cast(convert(values(`occupant_since`) using utf8mb4) as binary) > cast(convert(`booking_occupants`.`occupant_since` using utf8mb4) as binary)) then values(`occupant_since`) else `booking_occupants`.`occupant_since` end;
+
+-- Then, in the same transaction, show the records: the newest occupant of each key takes the row.
+--   v.p1 ref: key, text
+--   v.p2 occupant_id: the occupant
+--   v.p3 channel: text, latest, set if key_version is not NULL
+--   v.p4 key_version: version of scope key, NULL if it is not set
+insert into `booking` (`ref`, `status`, `invitee`, `no_show`, `row_version`, `no_show_version`, `occupant_since`, `occupant_id`, `channel`, `key_version`, `changed_at`)
+select p.`ref`,
+    p.`status`,
+    p.`invitee`,
+    p.`no_show`,
+    p.`row_version`,
+    p.`no_show_version`,
+    p.`occupant_since`,
+    p.`occupant_id`,
+    p.`channel`,
+    p.`key_version`,
+    utc_timestamp(6)
+from (select * from (select v.hookfold_n as hookfold_n, v.p1 as `ref`, o.`status` as `status`, o.`invitee` as `invitee`, o.`no_show` as `no_show`, o.`row_version` as `row_version`, o.`no_show_version` as `no_show_version`, o.`occupant_since` as `occupant_since`, o.`occupant_id` as `occupant_id`, v.p3 as `channel`, v.p4 as `key_version`,
+        row_number() over (partition by v.p1 order by cast(coalesce(o.`occupant_since`, '') as binary) desc, cast(o.`occupant_id` as binary) desc) as hookfold_rank
+    from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]')) as v
+    straight_join `booking_occupants` as o force index (`PRIMARY`) on o.`ref` = v.p1 and o.`occupant_id` = v.p2) as r where r.hookfold_rank = 1) as p
+where true
+order by p.hookfold_n
+on duplicate key update
+    `changed_at` = case when (cast(coalesce(values(`occupant_since`), '') as binary), cast(coalesce(values(`occupant_id`), '') as binary), cast(coalesce(values(`row_version`), '') as binary))
+    >= (cast(coalesce(`booking`.`occupant_since`, '') as binary), cast(coalesce(`booking`.`occupant_id`, '') as binary), cast(coalesce(`booking`.`row_version`, '') as binary))
+      then case when not (cast(values(`status`) as binary) <=> cast(`booking`.`status` as binary)) or not (cast(values(`invitee`) as binary) <=> cast(`booking`.`invitee` as binary)) or not (values(`no_show`) <=> `booking`.`no_show`) then utc_timestamp(6) else `booking`.`changed_at` end else `booking`.`changed_at` end,
+    `status` = case when (cast(coalesce(values(`occupant_since`), '') as binary), cast(coalesce(values(`occupant_id`), '') as binary), cast(coalesce(values(`row_version`), '') as binary))
+    >= (cast(coalesce(`booking`.`occupant_since`, '') as binary), cast(coalesce(`booking`.`occupant_id`, '') as binary), cast(coalesce(`booking`.`row_version`, '') as binary))
+      then values(`status`) else `booking`.`status` end,
+    `invitee` = case when (cast(coalesce(values(`occupant_since`), '') as binary), cast(coalesce(values(`occupant_id`), '') as binary), cast(coalesce(values(`row_version`), '') as binary))
+    >= (cast(coalesce(`booking`.`occupant_since`, '') as binary), cast(coalesce(`booking`.`occupant_id`, '') as binary), cast(coalesce(`booking`.`row_version`, '') as binary))
+      then values(`invitee`) else `booking`.`invitee` end,
+    `no_show` = case when (cast(coalesce(values(`occupant_since`), '') as binary), cast(coalesce(values(`occupant_id`), '') as binary), cast(coalesce(values(`row_version`), '') as binary))
+    >= (cast(coalesce(`booking`.`occupant_since`, '') as binary), cast(coalesce(`booking`.`occupant_id`, '') as binary), cast(coalesce(`booking`.`row_version`, '') as binary))
+      then values(`no_show`) else `booking`.`no_show` end,
+    `no_show_version` = case when (cast(coalesce(values(`occupant_since`), '') as binary), cast(coalesce(values(`occupant_id`), '') as binary), cast(coalesce(values(`row_version`), '') as binary))
+    >= (cast(coalesce(`booking`.`occupant_since`, '') as binary), cast(coalesce(`booking`.`occupant_id`, '') as binary), cast(coalesce(`booking`.`row_version`, '') as binary))
+      then values(`no_show_version`) else `booking`.`no_show_version` end,
+    `row_version` = case when (cast(coalesce(values(`occupant_since`), '') as binary), cast(coalesce(values(`occupant_id`), '') as binary), cast(coalesce(values(`row_version`), '') as binary))
+    >= (cast(coalesce(`booking`.`occupant_since`, '') as binary), cast(coalesce(`booking`.`occupant_id`, '') as binary), cast(coalesce(`booking`.`row_version`, '') as binary))
+      then values(`row_version`) else `booking`.`row_version` end,
+    `occupant_id` = case when (cast(coalesce(values(`occupant_since`), '') as binary), cast(coalesce(values(`occupant_id`), '') as binary), cast(coalesce(values(`row_version`), '') as binary))
+    >= (cast(coalesce(`booking`.`occupant_since`, '') as binary), cast(coalesce(`booking`.`occupant_id`, '') as binary), cast(coalesce(`booking`.`row_version`, '') as binary))
+      then values(`occupant_id`) else `booking`.`occupant_id` end,
+    `occupant_since` = case when (cast(coalesce(values(`occupant_since`), '') as binary), cast(coalesce(values(`occupant_id`), '') as binary), cast(coalesce(values(`row_version`), '') as binary))
+    >= (cast(coalesce(`booking`.`occupant_since`, '') as binary), cast(coalesce(`booking`.`occupant_id`, '') as binary), cast(coalesce(`booking`.`row_version`, '') as binary))
+      then values(`occupant_since`) else `booking`.`occupant_since` end;
+
+-- The same for rows that are there:
+-- The same parameters.
+update (select * from (select v.hookfold_n as hookfold_n, v.p1 as `ref`, o.`status` as `status`, o.`invitee` as `invitee`, o.`no_show` as `no_show`, o.`row_version` as `row_version`, o.`no_show_version` as `no_show_version`, o.`occupant_since` as `occupant_since`, o.`occupant_id` as `occupant_id`,
+        row_number() over (partition by v.p1 order by cast(coalesce(o.`occupant_since`, '') as binary) desc, cast(o.`occupant_id` as binary) desc) as hookfold_rank
+    from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]')) as v
+    straight_join `booking_occupants` as o force index (`PRIMARY`) on o.`ref` = v.p1 and o.`occupant_id` = v.p2) as r where r.hookfold_rank = 1) as excluded
+straight_join `booking` as t force index (`PRIMARY`) on t.`ref` = excluded.`ref`
+set t.`changed_at` = case when (cast(coalesce(excluded.`occupant_since`, '') as binary), cast(coalesce(excluded.`occupant_id`, '') as binary), cast(coalesce(excluded.`row_version`, '') as binary))
+    >= (cast(coalesce(t.`occupant_since`, '') as binary), cast(coalesce(t.`occupant_id`, '') as binary), cast(coalesce(t.`row_version`, '') as binary))
+      then case when not (cast(excluded.`status` as binary) <=> cast(t.`status` as binary)) or not (cast(excluded.`invitee` as binary) <=> cast(t.`invitee` as binary)) or not (excluded.`no_show` <=> t.`no_show`) then utc_timestamp(6) else t.`changed_at` end else t.`changed_at` end,
+    t.`status` = case when (cast(coalesce(excluded.`occupant_since`, '') as binary), cast(coalesce(excluded.`occupant_id`, '') as binary), cast(coalesce(excluded.`row_version`, '') as binary))
+    >= (cast(coalesce(t.`occupant_since`, '') as binary), cast(coalesce(t.`occupant_id`, '') as binary), cast(coalesce(t.`row_version`, '') as binary))
+      then excluded.`status` else t.`status` end,
+    t.`invitee` = case when (cast(coalesce(excluded.`occupant_since`, '') as binary), cast(coalesce(excluded.`occupant_id`, '') as binary), cast(coalesce(excluded.`row_version`, '') as binary))
+    >= (cast(coalesce(t.`occupant_since`, '') as binary), cast(coalesce(t.`occupant_id`, '') as binary), cast(coalesce(t.`row_version`, '') as binary))
+      then excluded.`invitee` else t.`invitee` end,
+    t.`no_show` = case when (cast(coalesce(excluded.`occupant_since`, '') as binary), cast(coalesce(excluded.`occupant_id`, '') as binary), cast(coalesce(excluded.`row_version`, '') as binary))
+    >= (cast(coalesce(t.`occupant_since`, '') as binary), cast(coalesce(t.`occupant_id`, '') as binary), cast(coalesce(t.`row_version`, '') as binary))
+      then excluded.`no_show` else t.`no_show` end,
+    t.`no_show_version` = case when (cast(coalesce(excluded.`occupant_since`, '') as binary), cast(coalesce(excluded.`occupant_id`, '') as binary), cast(coalesce(excluded.`row_version`, '') as binary))
+    >= (cast(coalesce(t.`occupant_since`, '') as binary), cast(coalesce(t.`occupant_id`, '') as binary), cast(coalesce(t.`row_version`, '') as binary))
+      then excluded.`no_show_version` else t.`no_show_version` end,
+    t.`row_version` = case when (cast(coalesce(excluded.`occupant_since`, '') as binary), cast(coalesce(excluded.`occupant_id`, '') as binary), cast(coalesce(excluded.`row_version`, '') as binary))
+    >= (cast(coalesce(t.`occupant_since`, '') as binary), cast(coalesce(t.`occupant_id`, '') as binary), cast(coalesce(t.`row_version`, '') as binary))
+      then excluded.`row_version` else t.`row_version` end,
+    t.`occupant_id` = case when (cast(coalesce(excluded.`occupant_since`, '') as binary), cast(coalesce(excluded.`occupant_id`, '') as binary), cast(coalesce(excluded.`row_version`, '') as binary))
+    >= (cast(coalesce(t.`occupant_since`, '') as binary), cast(coalesce(t.`occupant_id`, '') as binary), cast(coalesce(t.`row_version`, '') as binary))
+      then excluded.`occupant_id` else t.`occupant_id` end,
+    t.`occupant_since` = case when (cast(coalesce(excluded.`occupant_since`, '') as binary), cast(coalesce(excluded.`occupant_id`, '') as binary), cast(coalesce(excluded.`row_version`, '') as binary))
+    >= (cast(coalesce(t.`occupant_since`, '') as binary), cast(coalesce(t.`occupant_id`, '') as binary), cast(coalesce(t.`row_version`, '') as binary))
+      then excluded.`occupant_since` else t.`occupant_since` end;
+
+-- Join what belongs to the rows themselves, whoever occupies them:
+--   v.p1 ref: key, text
+--   v.p2 channel: text, latest, set if key_version is not NULL
+--   v.p3 key_version: version of scope key, NULL if it is not set
+insert into `booking` (`ref`, `channel`, `key_version`)
+select v.p1,
+    v.p2,
+    v.p3
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]')) as v
+on duplicate key update
+    `channel` = case when cast(values(`key_version`) as binary) >= cast(coalesce(`booking`.`key_version`, '') as binary) then values(`channel`) else `booking`.`channel` end,
+    `key_version` = case when cast(values(`key_version`) as binary) >= cast(coalesce(`booking`.`key_version`, '') as binary) then values(`key_version`) else `booking`.`key_version` end;
+
+-- Join into rows that are there, and insert none:
+-- The same parameters.
+update (select v.p1 as p1,
+    v.p2 as p2,
+    v.p3 as p3
+    from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]')) as v) as excluded
+straight_join `booking` as t force index (`PRIMARY`) on t.`ref` = excluded.p1
+set t.`channel` = case when cast(excluded.p3 as binary) >= cast(coalesce(t.`key_version`, '') as binary) then excluded.p2 else t.`channel` end,
+    t.`key_version` = case when cast(excluded.p3 as binary) >= cast(coalesce(t.`key_version`, '') as binary) then excluded.p3 else t.`key_version` end;
+
 ==== sqlserver
 
 -- Table booking for sqlserver. Versions are text and compared as bytes; NULL is older than all.

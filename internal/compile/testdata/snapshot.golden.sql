@@ -94,6 +94,57 @@ from (select ?1 as p1, ?2 as p2, ?3 as p3, ?4 as p4, ?5 as p5) as excluded
 where t.id = excluded.p1
   and ((excluded.p5 collate binary >= coalesce(t.row_version, '') collate binary and (excluded.p2 collate binary is not t.user_id or excluded.p3 collate binary is not t.amount or excluded.p4 collate binary is not t.paid_at or excluded.p5 collate binary is not t.row_version)));
 
+==== mysql
+
+-- Table payment for mysql. Versions are text and compared as bytes; NULL is older than all.
+-- Each statement is for a batch, and has one parameter: a JSON list with a list per row, in it a text, or null, for each of what is named below as v.p1, v.p2, ….
+-- A text is what the database reads as such a value: 1 and 0 for bool, 2006-01-02 15:04:05.000000 in UTC for a timestamp, hexadecimal digits for bytes.
+-- No key may come twice in a batch; rows are sorted by their key. The session is READ COMMITTED, in utf8mb4, has time_zone '+00:00' and a strict sql_mode.
+-- CREATE and ALTER TABLE commit what the session has done before them.
+
+-- What has to be there:
+create table `payment` (
+    `id` varchar(255) character set utf8mb4 collate utf8mb4_bin not null,
+    `user_id` char(36) character set ascii collate ascii_bin,
+    `amount` decimal(65,30),
+    `paid_at` datetime(6),
+    `row_version` varchar(255) character set ascii collate ascii_bin,
+    primary key (`id`)
+) engine = InnoDB default character set utf8mb4;
+
+-- Join rows into the table:
+--   v.p1 id: key, text
+--   v.p2 user_id: uuid, latest, set if row_version is not NULL
+--   v.p3 amount: numeric, latest, set if row_version is not NULL
+--   v.p4 paid_at: timestamp, latest, set if row_version is not NULL
+--   v.p5 row_version: version of scope row, NULL if it is not set
+insert into `payment` (`id`, `user_id`, `amount`, `paid_at`, `row_version`)
+select v.p1,
+    v.p2,
+    cast(v.p3 as decimal(65,30)),
+    cast(v.p4 as datetime(6)),
+    v.p5
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]', p5 longtext character set utf8mb4 collate utf8mb4_bin path '$[4]')) as v
+on duplicate key update
+    `user_id` = case when cast(values(`row_version`) as binary) >= cast(coalesce(`payment`.`row_version`, '') as binary) then values(`user_id`) else `payment`.`user_id` end,
+    `amount` = case when cast(values(`row_version`) as binary) >= cast(coalesce(`payment`.`row_version`, '') as binary) then values(`amount`) else `payment`.`amount` end,
+    `paid_at` = case when cast(values(`row_version`) as binary) >= cast(coalesce(`payment`.`row_version`, '') as binary) then values(`paid_at`) else `payment`.`paid_at` end,
+    `row_version` = case when cast(values(`row_version`) as binary) >= cast(coalesce(`payment`.`row_version`, '') as binary) then values(`row_version`) else `payment`.`row_version` end;
+
+-- Join into rows that are there, and insert none:
+-- The same parameters.
+update (select v.p1 as p1,
+    v.p2 as p2,
+    cast(v.p3 as decimal(65,30)) as p3,
+    cast(v.p4 as datetime(6)) as p4,
+    v.p5 as p5
+    from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]', p5 longtext character set utf8mb4 collate utf8mb4_bin path '$[4]')) as v) as excluded
+straight_join `payment` as t force index (`PRIMARY`) on t.`id` = excluded.p1
+set t.`user_id` = case when cast(excluded.p5 as binary) >= cast(coalesce(t.`row_version`, '') as binary) then excluded.p2 else t.`user_id` end,
+    t.`amount` = case when cast(excluded.p5 as binary) >= cast(coalesce(t.`row_version`, '') as binary) then excluded.p3 else t.`amount` end,
+    t.`paid_at` = case when cast(excluded.p5 as binary) >= cast(coalesce(t.`row_version`, '') as binary) then excluded.p4 else t.`paid_at` end,
+    t.`row_version` = case when cast(excluded.p5 as binary) >= cast(coalesce(t.`row_version`, '') as binary) then excluded.p5 else t.`row_version` end;
+
 ==== sqlserver
 
 -- Table payment for sqlserver. Versions are text and compared as bytes; NULL is older than all.

@@ -102,6 +102,57 @@ where t.message_id = excluded.p1
    or (excluded.p2 is not null and (t.status is null or case excluded.p2 collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 when 'played' then 5 else 0 end > case t.status collate binary when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 when 'played' then 5 else 0 end))
    or (excluded.p3 is not null and (t.sent_at is null or t.sent_at collate binary > excluded.p3)));
 
+==== mysql
+
+-- Table message_status for mysql. Versions are text and compared as bytes; NULL is older than all.
+-- Each statement is for a batch, and has one parameter: a JSON list with a list per row, in it a text, or null, for each of what is named below as v.p1, v.p2, ….
+-- A text is what the database reads as such a value: 1 and 0 for bool, 2006-01-02 15:04:05.000000 in UTC for a timestamp, hexadecimal digits for bytes.
+-- No key may come twice in a batch; rows are sorted by their key. The session is READ COMMITTED, in utf8mb4, has time_zone '+00:00' and a strict sql_mode.
+-- CREATE and ALTER TABLE commit what the session has done before them.
+
+-- What has to be there:
+create table `message_status` (
+    `message_id` varchar(255) character set utf8mb4 collate utf8mb4_bin not null,
+    `status` longtext character set utf8mb4,
+    `sent_at` datetime(6),
+    `error` bigint,
+    `error_version` varchar(255) character set ascii collate ascii_bin,
+    primary key (`message_id`)
+) engine = InnoDB default character set utf8mb4;
+
+-- Join rows into the table:
+--   v.p1 message_id: key, text
+--   v.p2 status: text, ladder
+--   v.p3 sent_at: timestamp, min
+--   v.p4 error: int, latest, set if error_version is not NULL
+--   v.p5 error_version: version of scope error, NULL if it is not set
+insert into `message_status` (`message_id`, `status`, `sent_at`, `error`, `error_version`)
+select v.p1,
+    v.p2,
+    cast(v.p3 as datetime(6)),
+    cast(v.p4 as signed),
+    v.p5
+from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]', p5 longtext character set utf8mb4 collate utf8mb4_bin path '$[4]')) as v
+on duplicate key update
+    `error` = case when cast(values(`error_version`) as binary) >= cast(coalesce(`message_status`.`error_version`, '') as binary) then values(`error`) else `message_status`.`error` end,
+    `error_version` = case when cast(values(`error_version`) as binary) >= cast(coalesce(`message_status`.`error_version`, '') as binary) then values(`error_version`) else `message_status`.`error_version` end,
+    `status` = case when values(`status`) is not null and (`message_status`.`status` is null or case cast(values(`status`) as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 when 'played' then 5 else 0 end > case cast(`message_status`.`status` as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 when 'played' then 5 else 0 end) then values(`status`) else `message_status`.`status` end,
+    `sent_at` = case when values(`sent_at`) is not null and (`message_status`.`sent_at` is null or `message_status`.`sent_at` > values(`sent_at`)) then values(`sent_at`) else `message_status`.`sent_at` end;
+
+-- Join into rows that are there, and insert none:
+-- The same parameters.
+update (select v.p1 as p1,
+    v.p2 as p2,
+    cast(v.p3 as datetime(6)) as p3,
+    cast(v.p4 as signed) as p4,
+    v.p5 as p5
+    from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]', p5 longtext character set utf8mb4 collate utf8mb4_bin path '$[4]')) as v) as excluded
+straight_join `message_status` as t force index (`PRIMARY`) on t.`message_id` = excluded.p1
+set t.`error` = case when cast(excluded.p5 as binary) >= cast(coalesce(t.`error_version`, '') as binary) then excluded.p4 else t.`error` end,
+    t.`error_version` = case when cast(excluded.p5 as binary) >= cast(coalesce(t.`error_version`, '') as binary) then excluded.p5 else t.`error_version` end,
+    t.`status` = case when excluded.p2 is not null and (t.`status` is null or case cast(excluded.p2 as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 when 'played' then 5 else 0 end > case cast(t.`status` as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 when 'played' then 5 else 0 end) then excluded.p2 else t.`status` end,
+    t.`sent_at` = case when excluded.p3 is not null and (t.`sent_at` is null or t.`sent_at` > excluded.p3) then excluded.p3 else t.`sent_at` end;
+
 ==== sqlserver
 
 -- Table message_status for sqlserver. Versions are text and compared as bytes; NULL is older than all.
