@@ -6,7 +6,7 @@ GO        ?= go
 export HOOKFOLD_TEST_POSTGRES ?= postgres://postgres@127.0.0.1:5432/postgres
 
 # The packages whose goroutines meet.
-CONCURRENT = ./journal/... ./sink/... ./internal/ingest/... ./internal/enrich/... ./internal/pipeline/... ./internal/daemon/... ./internal/demo/...
+CONCURRENT = ./journal/... ./sink/... ./internal/ingest/... ./internal/enrich/... ./internal/pipeline/... ./internal/lane/... ./internal/daemon/... ./internal/demo/...
 
 .PHONY: help
 help: ## Show this list
@@ -62,11 +62,11 @@ fuzz-short: ## Every fuzz target for FUZZTIME each
 
 .PHONY: kill
 kill: ## Kill -9 at 50 random moments of a load
-	HOOKFOLD_KILLS=50 $(GO) test -count=1 -timeout 30m -v -run TestKill ./e2e
+	HOOKFOLD_KILLS=50 $(GO) test -count=1 -timeout 30m -v -run 'TestKill|TestLanesAndKills' ./e2e
 
 .PHONY: kill-short
 kill-short: ## Kill -9 at five random moments of a load
-	HOOKFOLD_KILLS=5 $(GO) test -count=1 -timeout 10m -v -run TestKill ./e2e
+	HOOKFOLD_KILLS=5 $(GO) test -count=1 -timeout 10m -v -run 'TestKill|TestLanesAndKills' ./e2e
 
 .PHONY: bench
 bench: ## Measure beside what people would use in its place (an hour; docs/benchmarks.md)
