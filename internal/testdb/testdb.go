@@ -72,6 +72,47 @@ func Exec(t testing.TB, url string, statements ...string) {
 	}
 }
 
+// Try runs statements on a PostgreSQL database and returns the first error.
+func Try(url string, statements ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	c, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer c.Close(ctx)
+	for _, s := range statements {
+		if _, err := c.Exec(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Databases returns the URLs of the databases of the server that were not made
+// by tests.
+func Databases(t testing.TB) []string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	c := Connect(t, ctx, server())
+	defer c.Close(ctx)
+	rows, err := c.Query(ctx, "select datname from pg_database where datallowconn and not datistemplate and not starts_with(datname, 'hookfold_test_') order by datname")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		u := parse(t, server())
+		u.Path = "/" + name
+		names[i] = u.String()
+	}
+	return names
+}
+
 // Connect returns a connection to a PostgreSQL database, which the caller
 // closes.
 func Connect(t testing.TB, ctx context.Context, url string) *pgx.Conn {

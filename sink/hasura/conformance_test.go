@@ -1,6 +1,7 @@
 package hasura_test
 
 import (
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -26,7 +27,8 @@ func TestHasuraGuarded(t *testing.T) { double(t, guarded) }
 func double(t *testing.T, e sinktest.Engine) {
 	url := testdb.Postgres(t)
 	server := hasuratest.New(t, url, hasuratest.Options{AdminSecret: "s3cret", Untracked: true})
-	live(t, server.URL, hasura.Options{AdminSecret: "s3cret"}, e)
+	endpoint, opts := found(t, strings.Replace(server.URL, "http://", "http://:s3cret@", 1), "")
+	live(t, endpoint, opts, e)
 	r := &rig{database: url}
 	if got := r.one(t, "select count(*) from pg_namespace where nspname like 'hookfold%'"); got != "0" {
 		t.Errorf("%s schemas are left", got)

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -18,17 +20,58 @@ import (
 )
 
 // The suite against a real Hasura: HOOKFOLD_TEST_HASURA is the URL of its GraphQL
-// endpoint (https://host/v1/graphql) and HOOKFOLD_TEST_HASURA_SECRET its admin
-// secret, "" if it has none. Every test makes a schema of its own, which it
-// untracks and drops in the end.
+// endpoint (https://host/v1/graphql), with its admin secret, if it has one, as the
+// URL's password (https://:secret@host/v1/graphql) or in
+// HOOKFOLD_TEST_HASURA_SECRET. Every test makes a schema of its own in the first
+// PostgreSQL database that Hasura knows, which it untracks and drops in the end.
 func TestLive(t *testing.T) {
-	url := os.Getenv("HOOKFOLD_TEST_HASURA")
-	if url == "" {
+	endpoint := os.Getenv("HOOKFOLD_TEST_HASURA")
+	if endpoint == "" {
 		t.Skip("HOOKFOLD_TEST_HASURA is not set; the same suite runs against a double in TestHasura")
 	}
-	opts := hasura.Options{AdminSecret: os.Getenv("HOOKFOLD_TEST_HASURA_SECRET")}
+	url, opts := found(t, endpoint, os.Getenv("HOOKFOLD_TEST_HASURA_SECRET"))
 	live(t, url, opts, sinktest.Engine{})
 	t.Run("Guarded", func(t *testing.T) { live(t, url, opts, guarded) })
+}
+
+// found reads an endpoint's URL, and finds the name of its database out.
+func found(t *testing.T, endpoint, secret string) (string, hasura.Options) {
+	t.Helper()
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		t.Fatal("HOOKFOLD_TEST_HASURA is not a URL") // without its text: it may hold the secret
+	}
+	if password, ok := u.User.Password(); ok {
+		secret = password
+	}
+	u.User = nil
+	admin := *u
+	admin.Path = strings.TrimSuffix(u.Path, "/v1/graphql") + "/v1/metadata"
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, admin.String(), strings.NewReader(`{"type":"export_metadata","args":{}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("X-Hasura-Admin-Secret", secret)
+	defer http.DefaultClient.CloseIdleConnections()
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var metadata struct {
+		Sources []struct{ Name, Kind string }
+	}
+	if err := json.NewDecoder(res.Body).Decode(&metadata); err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("the metadata API of Hasura answers %s, %v: the suite needs it, and the admin secret, to make tables", res.Status, err)
+	}
+	for _, s := range metadata.Sources {
+		if s.Kind == "postgres" {
+			return u.String(), hasura.Options{AdminSecret: secret, Source: s.Name}
+		}
+	}
+	t.Fatal("Hasura has no PostgreSQL database to make tables in")
+	return "", hasura.Options{}
 }
 
 // guarded has the rows joined by the guard trigger.

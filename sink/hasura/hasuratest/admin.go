@@ -1,13 +1,14 @@
 package hasuratest
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 )
 
-// admin answers run_sql, pg_track_table, pg_untrack_table and reload_metadata. Unlike GraphQL's,
-// its errors have an HTTP status.
+// admin answers run_sql, pg_track_table, pg_untrack_table, export_metadata and
+// reload_metadata. Unlike GraphQL's, its errors have an HTTP status.
 func (s *Server) admin(w http.ResponseWriter, r *http.Request) {
 	fail := func(status int, f *failure) {
 		answer(w, status, map[string]any{"path": f.path, "error": f.message, "code": f.code, "internal": f.internal})
@@ -88,6 +89,8 @@ func (s *Server) admin(w http.ResponseWriter, r *http.Request) {
 		default:
 			answer(w, http.StatusOK, map[string]any{"message": "success"})
 		}
+	case !query && in.Type == "export_metadata":
+		answer(w, http.StatusOK, s.metadata())
 	case !query && in.Type == "reload_metadata":
 		if err := s.reload(r.Context()); err != nil {
 			fail(http.StatusInternalServerError, failf("$", "unexpected", "%v", err))
@@ -97,6 +100,18 @@ func (s *Server) admin(w http.ResponseWriter, r *http.Request) {
 	default:
 		fail(http.StatusBadRequest, failf("$.type", "parse-failed", "unknown type %q", in.Type))
 	}
+}
+
+// metadata is what is tracked.
+func (s *Server) metadata() any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	tables := []any{}
+	for _, name := range slices.Sorted(maps.Keys(s.tracked)) {
+		schema, table, _ := strings.Cut(name, ".")
+		tables = append(tables, map[string]any{"table": map[string]any{"schema": schema, "name": table}})
+	}
+	return map[string]any{"version": 3, "sources": []any{map[string]any{"name": "default", "kind": "postgres", "tables": tables}}}
 }
 
 // runSQL runs statements and reads the tables again, as Hasura does for

@@ -87,6 +87,9 @@ func TestAdminAPI(t *testing.T) {
 		t.Error(status, got)
 	}
 	d.says(`{made{id}}`, "", `{"data":{"made":[]}}`)
+	if _, got := d.raw("/v1/metadata", `{"type":"export_metadata","args":{}}`); !strings.Contains(got, `"name":"default","tables":[{"table":{"name":"made","schema":"`+schema+`"}}]`) {
+		t.Error(got)
+	}
 	if status, got := d.raw("/v1/metadata", track); status != 400 || !strings.Contains(got, "already-tracked") {
 		t.Error(status, got)
 	}

@@ -153,6 +153,7 @@ func TestFacts(t *testing.T) {
 		{name: "unknown table", method: "POST", path: "/nope", body: `[{"id":"a"}]`, status: 404, has: "{}"},
 		{name: "bad JSON", method: "POST", path: "/item", body: `[{"id":`, status: 400, has: `"PGRST102"`},
 		{name: "bigint is exact", method: "POST", path: "/item?select=big", prefer: repr, body: `{"id":"a","big":9007199254740993}`, status: 201, has: "9007199254740993"},
+		{name: "merge: the key has to be in the body", method: "POST", path: "/item", prefer: merged, body: `[{"qty":1}]`, status: 400, has: `"23502"`},
 		{name: "a row filter does not guard an upsert", setup: "insert into item (id, qty) values ('a', 5)", method: "POST", path: "/item?qty=lt.3", prefer: merged, body: `{"id":"a","qty":1}`, status: 200, sql: "select qty::text from item", want: "1"},
 		{name: "unknown schema", method: "GET", path: "/item", status: 406, has: "PGRST106"},
 		// How filters are read.
@@ -329,6 +330,12 @@ func TestLimitsAndFaults(t *testing.T) {
 	}
 	if got := do(t, p, "GET", "/item?select=id&limit=1&offset=1&order=id.asc", exact, ""); got.status != 206 || got.ranges != "1-1/3" {
 		t.Errorf("part of a read: %+v", got)
+	}
+	if got := do(t, p, "POST", "/item?select=id", repr, `[{"id":"4"},{"id":"5"},{"id":"6"}]`); strings.Count(got.body, "id") != 3 {
+		t.Errorf("the limit of reads is none of writes: %+v", got)
+	}
+	if got := do(t, p, "DELETE", "/item?id=in.(4,5,6)", "", ""); got.status != 204 {
+		t.Errorf("DELETE of several: %+v", got)
 	}
 	if got := do(t, p, "HEAD", "/item", exact, ""); got.ranges != "0-1/3" || got.body != "" {
 		t.Errorf("HEAD: %+v", got)

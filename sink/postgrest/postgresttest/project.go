@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -16,12 +15,17 @@ import (
 	"github.com/hookfold/hookfold/internal/testdb"
 )
 
-// Variables that point at a real PostgREST. The first two are its URL and a key
-// (a token; without one the server's role for anonymous requests writes). Tables
-// are made over a connection to its database, and removed again.
+// Variables that point at a real PostgREST. Its URL is enough where its database
+// is on the server that the other tests use; a key may be its password
+// (http://:token@host:3000).
 const (
-	LiveVar         = "HOOKFOLD_TEST_POSTGREST"
-	LiveKeyVar      = "HOOKFOLD_TEST_POSTGREST_KEY"
+	LiveVar = "HOOKFOLD_TEST_POSTGREST"
+	// LiveKeyVar is a token of the role that writes; without one the server's role
+	// for anonymous requests does.
+	LiveKeyVar = "HOOKFOLD_TEST_POSTGREST_KEY"
+	// LiveDatabaseVar is the URL of its database, in which the suite makes tables,
+	// LiveSchemaVar the schema for them: it has to be exposed. Without them they
+	// are looked for.
 	LiveDatabaseVar = "HOOKFOLD_TEST_POSTGREST_DSN"
 	LiveSchemaVar   = "HOOKFOLD_TEST_POSTGREST_SCHEMA"
 )
@@ -77,23 +81,18 @@ func Live(t testing.TB) *Project {
 	if p.API == "" {
 		return nil
 	}
-	if p.Schema == "" {
-		p.Schema = "public"
-	}
-	if p.Database == "" {
-		t.Fatalf("%s is set: set %s too, to postgres://… of its database, in which the suite makes its tables", LiveVar, LiveDatabaseVar)
-	}
-	u, err := url.Parse(p.Database)
+	api, err := url.Parse(p.API)
 	if err != nil {
-		t.Fatalf("%s is not a URL", LiveDatabaseVar)
+		t.Fatalf("%s is not a URL", LiveVar) // without its text: it may hold a key
 	}
-	q := u.Query()
-	q.Set("search_path", p.Schema)
-	u.RawQuery = q.Encode()
-	p.Database = u.String()
+	if key, ok := api.User.Password(); ok {
+		p.Key, api.User = key, nil
+	}
+	p.API = strings.TrimSuffix(api.String(), "/")
 	if p.Key != "" {
 		p.Role = ""
 	}
+	p.settle(t)
 	before := map[string]bool{}
 	for _, drop := range p.drops(t) {
 		before[drop] = true
@@ -143,25 +142,6 @@ func (p *Project) Exec(t testing.TB, statements ...string) {
 		<-time.After(50 * time.Millisecond)
 	}
 	testdb.Exec(t, p.Database, "drop function "+mark+"()")
-}
-
-func (p *Project) knows(t testing.TB, function string) bool {
-	r, err := http.NewRequest(http.MethodPost, p.API+"/rpc/"+function, strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Content-Profile", p.Schema)
-	if p.Key != "" {
-		r.Header.Set("Authorization", "Bearer "+p.Key)
-	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	res, err := client.Do(r)
-	if err != nil {
-		t.Fatalf("%s: %v", LiveVar, err)
-	}
-	res.Body.Close()
-	return res.StatusCode == http.StatusOK
 }
 
 func unique() string {
