@@ -236,9 +236,20 @@ func (c *checker) clocks(t *mapping.Table) {
 			reported[m] = true
 			c.add(config.Error, m.Config.Pos, m.Config.Path,
 				"sets %s by the clock of %s, %s by the clock of %s. Times of two clocks do not tell what is newer. If they are one clock, say clock: %s here; else lead both versions with a rank%s.",
-				r.Name, m.Clock(), placeIn(m.Table, first), first.Clock(), first.Clock(), otherScope(r))
+				r.Name, m.Clock(), placeIn(m.Table, first), first.Clock(), first.Clock(), otherScope(r)+inAnswer(m, first))
 		}
 	}
+}
+
+// inAnswer tells how mappings come to share a clock of which one says when
+// something was fetched.
+func inAnswer(ms ...*mapping.Mapping) string {
+	for _, m := range ms {
+		if m.Fetch != nil && m.Clock() == mapping.LocalClock {
+			return ", or give fetch " + m.Fetch.Name + " a version: of what is in the answer"
+		}
+	}
+	return ""
 }
 
 func otherScope(r mapping.Register) string {

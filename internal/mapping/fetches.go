@@ -35,7 +35,7 @@ type Fetch struct {
 	url, until, orElse *config.Expr
 	version            []config.Expr
 	headers            []config.Assignment // by expression
-	broken             bool
+	broken, used       bool
 }
 
 // Read is something that has to be read before it is known what an event means.
@@ -296,7 +296,10 @@ func (c *compiler) hosts(f *Fetch, s *Source) {
 		f.broken = true
 		return
 	}
-	c.literalHost(f)
+	if !f.used {
+		c.literalHost(f)
+	}
+	f.used = true
 }
 
 // Allows tells why a URL may not be read, nil if it may. Whether the address of
