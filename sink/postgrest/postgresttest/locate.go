@@ -1,6 +1,7 @@
 package postgresttest
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -8,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/hookfold/hookfold/internal/testdb"
 )
@@ -32,6 +35,39 @@ func (p *Project) settle(t testing.TB) {
 	}
 	p.locate(t, candidates)
 	located.Store(p.API, [2]string{p.Database, p.Schema})
+}
+
+// alone keeps the tests of other processes from a live database while there are
+// any of this one: they make the same tables.
+var alone lock
+
+// lock is an advisory lock of a database, shared by the tests of a process.
+type lock struct {
+	mu    sync.Mutex
+	users int
+	conn  *pgx.Conn
+}
+
+// hold takes the lock until the test ends.
+func (l *lock) hold(t testing.TB, database string) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.users == 0 {
+		ctx := context.Background()
+		l.conn = testdb.Connect(t, ctx, database)
+		if _, err := l.conn.Exec(ctx, "select pg_advisory_lock(hashtext('hookfold live tests'))"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.users++
+	t.Cleanup(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.users--; l.users == 0 {
+			l.conn.Close(context.Background())
+		}
+	})
 }
 
 // exposed asks the API for the first schema that it exposes: it names them where

@@ -93,6 +93,7 @@ func Live(t testing.TB) *Project {
 		p.Role = ""
 	}
 	p.settle(t)
+	alone.hold(t, p.Database)
 	before := map[string]bool{}
 	for _, drop := range p.drops(t) {
 		before[drop] = true

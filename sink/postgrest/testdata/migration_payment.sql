@@ -79,7 +79,7 @@ do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_r
 
 grant execute on function public.hookfold_rows_app_user_a7765c267586(json) to service_role;
 
-create or replace function public.hookfold_rows_payment_50407fb41747(hookfold_group json) returns json
+create or replace function public.hookfold_rows_payment_b19cd9caab50(hookfold_group json) returns json
 language plpgsql volatile security invoker
 set search_path = public, extensions, pg_temp
 as $hookfold$
@@ -108,12 +108,12 @@ begin
             user_id = case when excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.user_id else t.user_id end,
             amount = case when excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.amount else t.amount end,
             row_version = case when excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.row_version else t.row_version end,
-            origin = case when excluded.origin__first is not null and case when t.origin__first is null then t.origin is null else excluded.origin__first collate "C" <= t.origin__first collate "C" end then excluded.origin else t.origin end,
-            origin__first = case when excluded.origin__first is not null and case when t.origin__first is null then t.origin is null else excluded.origin__first collate "C" <= t.origin__first collate "C" end then excluded.origin__first else t.origin__first end,
+            origin = case when excluded.origin__first is not null and (t.origin__first is null and t.origin is null or excluded.origin__first collate "C" <= t.origin__first collate "C") then excluded.origin else t.origin end,
+            origin__first = case when excluded.origin__first is not null and (t.origin__first is null and t.origin is null or excluded.origin__first collate "C" <= t.origin__first collate "C") then excluded.origin__first else t.origin__first end,
             top = case when excluded.top is not null and (t.top is null or excluded.top > t.top) then excluded.top else t.top end,
             tags = case when excluded.tags is not null then case when t.tags is null then excluded.tags else array(select distinct x collate "C" from unnest(t.tags || excluded.tags) as x where x is not null order by 1) end else t.tags end
         where (excluded.row_version collate "C" >= coalesce(t.row_version, '') collate "C" and (excluded.user_id is distinct from t.user_id or excluded.amount is distinct from t.amount or excluded.row_version is distinct from t.row_version))
-           or (excluded.origin__first is not null and case when t.origin__first is null then t.origin is null else excluded.origin__first collate "C" <= t.origin__first collate "C" end and (excluded.origin is distinct from t.origin or excluded.origin__first is distinct from t.origin__first))
+           or (excluded.origin__first is not null and (t.origin__first is null and t.origin is null or excluded.origin__first collate "C" <= t.origin__first collate "C") and (excluded.origin is distinct from t.origin or excluded.origin__first is distinct from t.origin__first))
            or (excluded.top is not null and (t.top is null or excluded.top > t.top))
            or (excluded.tags is not null and ((t.tags is null or array(select distinct x collate "C" from unnest(t.tags || excluded.tags) as x where x is not null order by 1) is distinct from t.tags)));
         get diagnostics hookfold_count = row_count;
@@ -154,8 +154,8 @@ begin
         set user_id = case when excluded.p7 collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.p2 else t.user_id end,
             amount = case when excluded.p7 collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.p3 else t.amount end,
             row_version = case when excluded.p7 collate "C" >= coalesce(t.row_version, '') collate "C" then excluded.p7 else t.row_version end,
-            origin = case when excluded.p8 is not null and case when t.origin__first is null then t.origin is null else excluded.p8 collate "C" <= t.origin__first collate "C" end then excluded.p4 else t.origin end,
-            origin__first = case when excluded.p8 is not null and case when t.origin__first is null then t.origin is null else excluded.p8 collate "C" <= t.origin__first collate "C" end then excluded.p8 else t.origin__first end,
+            origin = case when excluded.p8 is not null and (t.origin__first is null and t.origin is null or excluded.p8 collate "C" <= t.origin__first collate "C") then excluded.p4 else t.origin end,
+            origin__first = case when excluded.p8 is not null and (t.origin__first is null and t.origin is null or excluded.p8 collate "C" <= t.origin__first collate "C") then excluded.p8 else t.origin__first end,
             top = case when excluded.p5 is not null and (t.top is null or excluded.p5 > t.top) then excluded.p5 else t.top end,
             tags = case when excluded.p6 is not null then case when t.tags is null then excluded.p6 else array(select distinct x collate "C" from unnest(t.tags || excluded.p6) as x where x is not null order by 1) end else t.tags end
         from (select v.p1 as p1,
@@ -169,7 +169,7 @@ begin
             from rows from (json_to_recordset(hookfold_rows) as (id text, user_id text, amount text, origin text, top text, tags text, row_version text, origin__first text)) as v (p1, p2, p3, p4, p5, p6, p7, p8)) as excluded
         where t.id = excluded.p1
           and ((excluded.p7 collate "C" >= coalesce(t.row_version, '') collate "C" and (excluded.p2 is distinct from t.user_id or excluded.p3 is distinct from t.amount or excluded.p7 is distinct from t.row_version))
-           or (excluded.p8 is not null and case when t.origin__first is null then t.origin is null else excluded.p8 collate "C" <= t.origin__first collate "C" end and (excluded.p4 is distinct from t.origin or excluded.p8 is distinct from t.origin__first))
+           or (excluded.p8 is not null and (t.origin__first is null and t.origin is null or excluded.p8 collate "C" <= t.origin__first collate "C") and (excluded.p4 is distinct from t.origin or excluded.p8 is distinct from t.origin__first))
            or (excluded.p5 is not null and (t.top is null or excluded.p5 > t.top))
            or (excluded.p6 is not null and ((t.tags is null or array(select distinct x collate "C" from unnest(t.tags || excluded.p6) as x where x is not null order by 1) is distinct from t.tags))));
         get diagnostics hookfold_count = row_count;
@@ -179,11 +179,11 @@ begin
 end
 $hookfold$;
 
-revoke all on function public.hookfold_rows_payment_50407fb41747(json) from public;
+revoke all on function public.hookfold_rows_payment_b19cd9caab50(json) from public;
 
-do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop execute format('revoke all on function public.hookfold_rows_payment_50407fb41747(json) from %I', r); end loop; end $hookfold$;
+do $hookfold$ declare r text; begin for r in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop execute format('revoke all on function public.hookfold_rows_payment_b19cd9caab50(json) from %I', r); end loop; end $hookfold$;
 
-grant execute on function public.hookfold_rows_payment_50407fb41747(json) to service_role;
+grant execute on function public.hookfold_rows_payment_b19cd9caab50(json) to service_role;
 
 create or replace function public.hookfold_inspect_bc2fc937db84(hookfold_tables text[]) returns json
 language sql stable security invoker
