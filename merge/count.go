@@ -104,3 +104,19 @@ func numeric(d *apd.Decimal) Value {
 	}
 	return Value{text: text, ok: true}
 }
+
+// Recounted gives a counter anew: stored as it is, with all of its ledger, and
+// said as the events that are known now make it. What the events that are not
+// known any more have added stays, and so does what was there before any event.
+func Recounted(stored, said Cell) Cell {
+	all := maps.Clone(stored.Ledger)
+	if all == nil {
+		all = map[string]Amount{}
+	}
+	maps.Copy(all, said.Ledger)
+	if len(all) == 0 && stored.Value.IsNull() {
+		return said
+	}
+	base := plus(number(stored.Value), new(apd.Decimal).Neg(number(Total(stored.Ledger))))
+	return Cell{Set: true, Ledger: all, Value: numeric(plus(base, number(Total(all))))}
+}

@@ -111,6 +111,19 @@ type Rememberer interface {
 	Ledgers(ctx context.Context, t *Table, keys []merge.Key) ([]map[int]map[string]merge.Amount, error)
 }
 
+// Replacer is a Sink that can set rows to what is said of them, whatever they
+// are: for rows that were written under other rules.
+type Replacer interface {
+	// Replaces tells whether it can do so on a table.
+	Replaces(t *Table) bool
+	// Replace sets what is kept of keys to what is said, in one transaction and
+	// under the locks that Apply takes: values, versions, the memory of deletes.
+	// Counters keep what the events that are not among those said have added, and
+	// what they had before. Columns that the config does not map stay. A row that
+	// nothing is said of is removed.
+	Replace(ctx context.Context, t *Table, said *merge.Held, keys []merge.Key) error
+}
+
 // Purger is a Sink that remembers deletes apart from rows, and can forget them.
 type Purger interface {
 	// Purge forgets the deletes of a table's rows that it has kept since before a

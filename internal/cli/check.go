@@ -59,6 +59,9 @@ func (a *app) check() *cobra.Command {
 					if found.down != nil {
 						code = Usage
 					}
+					if err := brokenRules(cmd.Context(), plan, found); err != nil {
+						return err
+					}
 					out.OK = found.Err() == nil
 					report.Problems.List = append(report.Problems.List, found.List...)
 				}

@@ -15,7 +15,7 @@ func (a *app) commands() []*cobra.Command {
 	all = append(all, group("try", a.demo(), a.initial(), a.version())...)
 	all = append(all, group("config", a.check(), a.prove(), a.sql(), a.migrate())...)
 	all = append(all, group("run", a.serve(), a.replay(), a.send(), a.export())...)
-	all = append(all, group("look", a.explain(), a.verify(), a.dead(), a.waiting(), a.lane(), a.forget())...)
+	all = append(all, group("look", a.explain(), a.verify(), a.rebuild(), a.dead(), a.waiting(), a.lane(), a.forget())...)
 	return all
 }
 

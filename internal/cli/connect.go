@@ -100,3 +100,22 @@ func isParent(cfg *config.Config, name string) bool {
 	}
 	return false
 }
+
+// brokenRules adds the tables whose rows were written by rules that the config
+// does not have any more, as the journal remembers. No journal remembers none.
+func brokenRules(ctx context.Context, plan *mapping.Plan, found *live) error {
+	j, err := daemon.OpenJournal(plan.Config, reader)
+	if err != nil {
+		return nil // it is not there yet, or serve tells what is wrong with it
+	}
+	defer j.Close()
+	broken, err := daemon.BrokenRules(ctx, plan, j)
+	if err != nil {
+		return err
+	}
+	for t, why := range broken {
+		found.Add(config.Error, t.Config.Pos, t.Config.Path, "the table is not written until it is rebuilt. %s", why)
+	}
+	found.Sort()
+	return nil
+}

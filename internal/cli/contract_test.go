@@ -207,6 +207,8 @@ func TestJSONContract(t *testing.T) {
 	check("dead retry|drop", NotSo, "dead", "drop", "-c", config, "--all")
 	check("waiting retry|drop", Fine, "waiting", "retry", "-c", config, "--all")
 	check("waiting show", Fine, "waiting", "show", "-c", config, "3")
+	edit(t, filepath.Join(dir, "rows.db"), "update thing set name = 'by hand'")
+	check("rebuild", Fine, "rebuild", "-c", config, "thing")
 	other := write("other.yaml", strings.Replace(contractConfig, "db: {url", "store: {url", 1))
 	check("forget", Fine, "forget", "-c", other, "db")
 	check("send", NotSo, "send", "-c", config, "--to", "http://127.0.0.1:1", "shop", lines, filepath.Join(dir, "none.json"))
@@ -220,7 +222,8 @@ func TestJSONContract(t *testing.T) {
 
 	for _, name := range slices.Sorted(maps.Keys(docs)) {
 		for _, path := range slices.Sorted(maps.Keys(docs[name])) {
-			if !printed[name][path] && !slices.Contains(seldom, path) && !strings.HasPrefix(path, "repair.entries") {
+			if !printed[name][path] && !slices.Contains(seldom, path) && !strings.HasPrefix(path, "repair.entries") &&
+				!(name == "rebuild" && (strings.HasPrefix(path, "entries") || strings.HasPrefix(path, "table.findings"))) {
 				t.Errorf("hookfold %s: documented and not printed: %s", name, path)
 			}
 		}

@@ -119,6 +119,15 @@ func Refuses(t *sink.Table) []sink.Refusal {
 	return out
 }
 
+// Replacing makes the statements that set the rows of a table that is Local to
+// what is said of them, as those of other tables do.
+func Replacing(d Dialect, t *sink.Table, live *sink.Live) (*Statements, error) {
+	if t.Occupied || t.Versions != sink.InRow {
+		return nil, fmt.Errorf("table %s: rows with occupants, or with versions beside, cannot be replaced", t.Name)
+	}
+	return compileHeld(d, t, live, nil)
+}
+
 func compileHeld(d Dialect, t *sink.Table, live, records *sink.Live) (*Statements, error) {
 	if err := sink.Refused(t, Refuses(t)); err != nil {
 		return nil, err

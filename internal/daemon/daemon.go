@@ -61,6 +61,8 @@ type Daemon struct {
 	// abandoned are the consumers of targets that the config does not have.
 	abandoned []string
 
+	// unruly are the targets that have tables which are not to be written.
+	unruly map[string]*unruly
 	// journalFile is the journal's file, and door how deliveries are handed in
 	// beside it.
 	journalFile string
@@ -113,6 +115,9 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (*Daemon, error) {
 		return nil, errors.Join(err, d.journal.Close())
 	}
 	d.fetcher = d.newFetcher(j)
+	if err := d.checkRules(ctx); err != nil {
+		return nil, errors.Join(err, d.closeAll())
+	}
 	targets := plan.Targets()
 	for _, target := range targets {
 		if o.Sink != nil {
@@ -134,13 +139,22 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (*Daemon, error) {
 	return d, nil
 }
 
+// written is the sink of a target as rows are written to it.
+func (d *Daemon) written(target string) sink.Sink {
+	if u := d.unruly[target]; u != nil {
+		u.Sink = d.sinks[target]
+		return u
+	}
+	return d.sinks[target]
+}
+
 func (d *Daemon) runner(target string) *pipeline.Runner {
 	var plan uint64
 	if d.cfg.Journal.Index {
 		plan = d.plan.Digest()
 	}
 	return pipeline.New(pipeline.Options{
-		Plan: plan, Target: target, Journal: d.journal, Sink: d.sinks[target],
+		Plan: plan, Target: target, Journal: d.journal, Sink: d.written(target),
 		Sources: pipeline.Sources(d.plan), Tables: pipeline.Tables(d.plan, target),
 		Map: d.mapper(target), Fetcher: d.fetcher,
 		Log: d.o.Log, Observer: d.metrics,

@@ -249,6 +249,9 @@ func (c *Check) again(ctx context.Context, i int, out *Table, last bool) (more b
 				f.Kind, f.Right, f.Why = Unchecked, Unknown, "it changes while it is looked at"
 				out.add(*f, c.o.Findings)
 				closed = append(closed, p.key)
+				if err := c.drifted(ctx, i, p.key, f); err != nil {
+					return false, err
+				}
 			default:
 				still = append(still, note{p.key, now})
 			}
@@ -266,7 +269,7 @@ func (c *Check) again(ctx context.Context, i int, out *Table, last bool) (more b
 
 // drifted keeps the keys of drift, for Repair.
 func (c *Check) drifted(ctx context.Context, i int, k merge.Key, f *Finding) error {
-	if f.Kind == Unchecked || f.Kind == "" {
+	if f.Kind == Unchecked && !c.rebuild || f.Kind == "" {
 		return nil
 	}
 	return c.notes.put(ctx, drift, i, note{key: k})

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/hookfold/hookfold/event"
@@ -43,6 +44,9 @@ type Options struct {
 	// IgnoreExtra says that rows which no event is about are none of Hookfold's:
 	// they are counted, and are no drift.
 	IgnoreExtra bool
+	// ToRebuild says that the tables are to be rebuilt: events that wait for that
+	// have not landed, and are folded all the same.
+	ToRebuild bool
 	// Patience is how long to wait for a server to go on writing what it has yet
 	// to write, before that is taken as not written. Default 3 s.
 	Patience time.Duration
@@ -82,6 +86,8 @@ type Check struct {
 	notes *notes
 	// whole says that the journal has kept every delivery it ever took.
 	whole bool
+	// rebuild says that rows which cannot be checked are to be rebuilt too.
+	rebuild bool
 	// done and open are up to where the target had written at the last look, and
 	// which events up to there had not landed.
 	done, last event.Position
@@ -141,11 +147,18 @@ func (c *Check) catchUp(ctx context.Context) error {
 	}
 	open := make(map[event.Ref]journal.State, len(entries))
 	for _, e := range entries {
-		open[e.Ref] = e.State
+		if !c.lands(e) {
+			open[e.Ref] = e.State
+		}
 	}
 	before, from := c.open, c.done+1
 	c.open, c.done, c.last = open, done, stats.Last
 	return c.fold.take(ctx, before, from)
+}
+
+// lands tells of an event that waits for nothing but that its table is rebuilt.
+func (c *Check) lands(e journal.Entry) bool {
+	return c.o.ToRebuild && e.State == journal.Waiting && strings.Contains(e.Reason, mapping.RebuildHint)
 }
 
 // written waits until the target has written everything up to a position, or

@@ -19,6 +19,7 @@ import (
 	"github.com/hookfold/hookfold/internal/pipeline"
 	"github.com/hookfold/hookfold/internal/testdb"
 	"github.com/hookfold/hookfold/internal/verify"
+	"github.com/hookfold/hookfold/internal/witness"
 	"github.com/hookfold/hookfold/journal"
 	"github.com/hookfold/hookfold/journal/sqlite"
 	"github.com/hookfold/hookfold/sink"
@@ -94,6 +95,7 @@ tables:
 type rig struct {
 	*testing.T
 	url  string
+	text string // of the config
 	cfg  *config.Config
 	plan *mapping.Plan
 	n    int
@@ -107,16 +109,9 @@ func engines() map[string]func(testing.TB) string {
 
 func newRig(t *testing.T, engine string) *rig {
 	r := &rig{T: t, url: engines()[engine](t), postgres: engine == "postgres"}
-	cfg, problems := config.Parse("hookfold.yaml", fmt.Appendf(nil, yaml, filepath.Join(t.TempDir(), "journal.db"), r.url), config.Options{})
-	if err := problems.Err(); err != nil {
-		t.Fatal(err)
-	}
-	r.cfg = cfg
-	plan, problems := mapping.Compile(cfg)
-	if err := problems.Err(); err != nil {
-		t.Fatal(err)
-	}
-	r.plan = plan
+	r.text = fmt.Sprintf(yaml, filepath.Join(t.TempDir(), "journal.db"), r.url)
+	r.load()
+	plan := r.plan
 	r.with(func(s sink.Sink) {
 		statements, err := s.Plan(t.Context(), pipeline.Tables(plan, "db"))
 		if err == nil {
@@ -212,6 +207,20 @@ func (r *rig) sql(statements ...string) {
 			r.Fatal(err)
 		}
 	})
+}
+
+// holds compares the one value of a query.
+func (r *rig) holds(query, want string) {
+	r.Helper()
+	db, err := witness.Open(r.url)
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer db.Close()
+	var got string
+	if err := db.QueryRowContext(r.Context(), query).Scan(&got); err != nil || got != want {
+		r.Errorf("%s: %s, want %s (%v)", query, got, want, err)
+	}
 }
 
 func (r *rig) options(j journal.Journal, s sink.Sink, tables ...string) verify.Options {
@@ -421,16 +430,7 @@ func TestWhatIsNotYetWrittenIsNoDrift(t *testing.T) {
 func TestAJournalThatIsCut(t *testing.T) {
 	eachEngine(t, func(r *rig) {
 		r.story()
-		j, err := daemon.OpenJournal(r.cfg, sqlite.Owner)
-		if err != nil {
-			r.Fatal(err)
-		}
-		if _, err := j.Retain(r.Context(), journal.Retention{Age: time.Nanosecond}, time.Now().Add(time.Hour)); err != nil {
-			r.Fatal(err)
-		}
-		if err := j.Close(); err != nil {
-			r.Fatal(err)
-		}
+		r.retain()
 		r.daemon(func(d *daemon.Daemon) {
 			r.event(d, "plain", 50, `"k":"p1","v":"new","n":50`)
 			r.event(d, "plain", 0, `"k":"p2","v":"late","n":0`)

@@ -90,6 +90,7 @@ func Run(t *testing.T, e Engine) {
 		return
 	}
 	t.Run("ExactValues", func(t *testing.T) { exactValues(t, e) })
+	t.Run("Replace", func(t *testing.T) { replace(t, e) })
 	t.Run("Pages", func(t *testing.T) { pages(t, e) })
 	t.Run("LargeBatch", func(t *testing.T) { largeBatch(t, e) })
 	t.Run("PlanIsAdditiveAndDone", func(t *testing.T) { plan(t, e) })

@@ -257,19 +257,6 @@ func (w *holder) readLedger(joined map[string]bool) error {
 	if w.s.Ledger == nil {
 		return nil
 	}
-	columns := map[string]int{}
-	for i, c := range w.table.Columns {
-		columns[c.Name] = i
-	}
-	take := func(cols []cell) error {
-		k, err := compile.ParseKeyText(cols[0].text)
-		i, ok := columns[cols[1].text]
-		if err != nil || !ok {
-			return err // a counter that the config does not have any more
-		}
-		w.ledger[entry{k, i, cols[2].text}] = merge.Amount{Version: merge.Version(cols[3].text), Value: valueOf(merge.Type{Kind: merge.Numeric}, cols[4])}
-		return nil
-	}
 	all := map[merge.Key]bool{}
 	for id := range joined {
 		if w.table.Chained {
@@ -280,7 +267,7 @@ func (w *holder) readLedger(joined map[string]bool) error {
 		all[k] = true
 	}
 	if len(all) > 0 {
-		if err := w.sideRows(w.ctx, w.s.LedgerOf, w.name(), keyTexts(slices.Sorted(maps.Keys(all))), take); err != nil {
+		if err := w.sideRows(w.ctx, w.s.LedgerOf, w.name(), keyTexts(slices.Sorted(maps.Keys(all))), w.takeEntry); err != nil {
 			return err
 		}
 	}
@@ -302,7 +289,26 @@ func (w *holder) readLedger(joined map[string]bool) error {
 			}
 		}
 	}
-	return w.sideRows(w.ctx, w.s.Ledger.Get, w.name(), [][]cell{key, column, identity}, take)
+	return w.sideRows(w.ctx, w.s.Ledger.Get, w.name(), [][]cell{key, column, identity}, w.takeEntry)
+}
+
+// takeEntry takes in one entry of the ledger.
+func (w *holder) takeEntry(cols []cell) error {
+	k, err := compile.ParseKeyText(cols[0].text)
+	i := w.table.Column(cols[1].text)
+	if err != nil || i < 0 {
+		return err // a counter that the config does not have any more
+	}
+	w.ledger[entry{k, i, cols[2].text}] = merge.Amount{Version: merge.Version(cols[3].text), Value: valueOf(merge.Type{Kind: merge.Numeric}, cols[4])}
+	return nil
+}
+
+// readLedgers reads all entries of keys.
+func (w *holder) readLedgers(keys []merge.Key) error {
+	if w.s.Ledger == nil {
+		return nil
+	}
+	return w.sideRows(w.ctx, w.s.LedgerOf, w.name(), keyTexts(keys), w.takeEntry)
 }
 
 func (w *holder) name() string { return compile.TableName(w.table.Name) }

@@ -32,6 +32,9 @@ func (s *sqlSink) Held(ctx context.Context, t *sink.Table, keys []merge.Key) (*m
 		if err := w.read(); err != nil {
 			return err
 		}
+		if err := w.readLedgers(keys); err != nil {
+			return err
+		}
 		sets := make([]merge.Set, 0, len(w.sets))
 		for _, x := range w.sets {
 			sets = append(sets, x)
