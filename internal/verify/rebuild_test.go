@@ -189,7 +189,7 @@ func TestRebuildBesideLiveEvents(t *testing.T) {
 			stop, done := make(chan struct{}), make(chan struct{})
 			go func() {
 				defer close(done)
-				for i := 0; ; i++ {
+				for i := range liveEvents {
 					select {
 					case <-stop:
 						return
@@ -214,6 +214,9 @@ func TestRebuildBesideLiveEvents(t *testing.T) {
 		r.want(r.check(false))
 	})
 }
+
+// liveEvents is how many events of a kind arrive beside what is tested, at most.
+const liveEvents = 1000
 
 // retain cuts the journal.
 func (r *rig) retain() {

@@ -460,7 +460,7 @@ func TestBesideARunningServer(t *testing.T) {
 			stop, done := make(chan struct{}), make(chan struct{})
 			go func() {
 				defer close(done)
-				for i := 0; ; i++ {
+				for i := range liveEvents {
 					select {
 					case <-stop:
 						return
