@@ -79,9 +79,10 @@ func sqlserverProcedure(t *sink.Table, live *sink.Live) (string, error) {
 func (a argument) isVersion() bool { return a.Kind == ScopeParam || a.Kind == FirstParam }
 
 // versionComment says how own code makes a version.
-const versionComment = `-- A version has one form for all that write the table: its elements, each with / behind it (a time in UTC with nine digits
--- of a second, a whole number n as n + 9223372036854775808 with twenty digits), then 0/ and sixteen hexadecimal digits that
--- tell apart two events of one version. Of a time @at (datetimeoffset) and the event's text @body it is:
+const versionComment = `-- A version is made from what the event says, in one form and width for all that write the table. Hookfold's own are the
+-- elements of version:, each with / behind it (a time in UTC with nine digits of a second, a whole number n as
+-- n + 9223372036854775808 with twenty digits), then 0/ and sixteen hexadecimal digits that tell apart two events of one
+-- version. Of a time @at (datetimeoffset) and the event's text @body that is:
 --   replace(convert(varchar(27), cast(switchoffset(@at, '+00:00') as datetime2(7)), 121), ' ', 'T') + '00Z/0/'
 --     + lower(left(convert(varchar(64), hashbytes('SHA2_256', @body), 2), 16))
 `
@@ -156,7 +157,6 @@ func (d sqlserver) checks(t *sink.Table, r *relation, args []argument) []string 
 			continue
 		}
 		v := variable(a.Name)
-		refuse(fmt.Sprintf("%s is not null and %[1]s not like N'%%/0/%s'", v, strings.Repeat("_", 16)), badVersion, "%s has not the form of a version", v)
 		var given []string
 		for _, f := range r.values {
 			if a.Kind == ScopeParam && f.rule == merge.Latest && f.scope == a.Index || a.Kind == FirstParam && f.Kind == CellParam && f.Index == a.Index {

@@ -67,9 +67,10 @@ commit;
 --   @amount: numeric, latest, set if row_version is not NULL
 --   @paid_at: timestamp, latest, set if row_version is not NULL
 --   @row_version: version of scope row, NULL if it is not set
--- A version has one form for all that write the table: its elements, each with / behind it (a time in UTC with nine digits
--- of a second, a whole number n as n + 9223372036854775808 with twenty digits), then 0/ and sixteen hexadecimal digits that
--- tell apart two events of one version. Of a time @at (datetimeoffset) and the event's text @body it is:
+-- A version is made from what the event says, in one form and width for all that write the table. Hookfold's own are the
+-- elements of version:, each with / behind it (a time in UTC with nine digits of a second, a whole number n as
+-- n + 9223372036854775808 with twenty digits), then 0/ and sixteen hexadecimal digits that tell apart two events of one
+-- version. Of a time @at (datetimeoffset) and the event's text @body that is:
 --   replace(convert(varchar(27), cast(switchoffset(@at, '+00:00') as datetime2(7)), 121), ' ', 'T') + '00Z/0/'
 --     + lower(left(convert(varchar(64), hashbytes('SHA2_256', @body), 2), 16))
 -- To remove it: drop procedure hookfold_payment;
@@ -88,10 +89,6 @@ set xact_abort off; -- an insert that comes too late must not end the caller's t
 if @id is null or @id like N'% '
 begin
     throw 51001, N'@id is NULL or ends in a blank, and names no row', 1;
-end;
-if @row_version is not null and @row_version not like N'%/0/________________'
-begin
-    throw 51003, N'@row_version has not the form of a version', 1;
 end;
 if @row_version is null and (@user_id is not null or @amount is not null or @paid_at is not null)
 begin

@@ -69,9 +69,10 @@ commit;
 --   @sent_at: timestamp, min
 --   @error: int, latest, set if error_version is not NULL
 --   @error_version: version of scope error, NULL if it is not set
--- A version has one form for all that write the table: its elements, each with / behind it (a time in UTC with nine digits
--- of a second, a whole number n as n + 9223372036854775808 with twenty digits), then 0/ and sixteen hexadecimal digits that
--- tell apart two events of one version. Of a time @at (datetimeoffset) and the event's text @body it is:
+-- A version is made from what the event says, in one form and width for all that write the table. Hookfold's own are the
+-- elements of version:, each with / behind it (a time in UTC with nine digits of a second, a whole number n as
+-- n + 9223372036854775808 with twenty digits), then 0/ and sixteen hexadecimal digits that tell apart two events of one
+-- version. Of a time @at (datetimeoffset) and the event's text @body that is:
 --   replace(convert(varchar(27), cast(switchoffset(@at, '+00:00') as datetime2(7)), 121), ' ', 'T') + '00Z/0/'
 --     + lower(left(convert(varchar(64), hashbytes('SHA2_256', @body), 2), 16))
 -- To remove it: drop procedure hookfold_message_status;
@@ -94,10 +95,6 @@ end;
 if @status is not null and (@status + N'.') collate Latin1_General_BIN2 not in (N'sent.', N'failed.', N'delivered.', N'read.', N'played.')
 begin
     throw 51002, N'@status is not a step of the ladder sent, failed, delivered, read, played', 1;
-end;
-if @error_version is not null and @error_version not like N'%/0/________________'
-begin
-    throw 51003, N'@error_version has not the form of a version', 1;
 end;
 if @error_version is null and (@error is not null)
 begin
