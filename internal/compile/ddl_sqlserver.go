@@ -45,6 +45,8 @@ func (sqlserver) column(name string, t merge.Type) column {
 		l.Type = fmt.Sprintf("decimal(%d,%d)", l.Precision, l.Scale)
 	case merge.Int:
 		l.Bits = 64
+	case merge.Timestamp:
+		l.Scale = 6
 	}
 	c.ddl, l.Base = l.Type, baseTSQL(l)
 	return c

@@ -113,7 +113,7 @@ func TestMergeForm(t *testing.T) {
 	}
 	sql := s.Upsert.SQL
 	on, matched, _ := strings.Cut(sql[strings.Index(sql, "\non "):], "\nwhen matched and (")
-	if !strings.HasPrefix(sql, "merge into message_status with (holdlock) as t\nusing (select ") || !strings.HasSuffix(sql, ";") || strings.Contains(on, "error_version") || !strings.Contains(matched, "error_version") {
+	if !strings.HasPrefix(sql, "merge into [message_status] with (holdlock) as t\nusing (select ") || !strings.HasSuffix(sql, ";") || strings.Contains(on, "error_version") || !strings.Contains(matched, "error_version") {
 		t.Error(sql)
 	}
 }
@@ -134,7 +134,7 @@ func TestKeysKeepTheirIndex(t *testing.T) {
 			c.CodePage, c.Units = 1252, sink.Bytes
 		}
 		s, err := compile.Compile(compile.SQLServer, table, live, nil)
-		if err != nil || !strings.Contains(s.Upsert.SQL, "t.message_id = excluded.p1") || !strings.Contains(s.Upsert.SQL, want+" as p1") {
+		if err != nil || !strings.Contains(s.Upsert.SQL, "t.[message_id] = excluded.p1") || !strings.Contains(s.Upsert.SQL, want+" as p1") {
 			t.Errorf("%s: %v\n%s", typ, err, s.Upsert.SQL)
 		}
 	}

@@ -17,7 +17,7 @@ func (sqlserver) sideFrom(fields []field) string {
 }
 
 func (d sqlserver) sideOn(fields []field) string {
-	on := "t.table_name = @table"
+	on := "t.[table_name] = @table"
 	for _, f := range fields {
 		switch f.Name {
 		case "old", "new", "identity", "root": // any text
@@ -69,8 +69,8 @@ func (d sqlserver) sideDrop(s *side, by []field) string {
 }
 
 func (d sqlserver) oldest(s *side) string {
-	return fmt.Sprintf("select top (@p3) t.%s, t.%s from %s as t%s\nwhere t.table_name = @p1 and t.%s < @p2\norder by t.%[1]s",
-		d.quote("key"), DeleteColumn, quoteTable(d, s.name), lockHint, s.stamp)
+	return fmt.Sprintf("select top (@p3) t.%s, t.%s from %s as t%s\nwhere t.[table_name] = @p1 and t.%s < @p2\norder by t.%[1]s",
+		d.quote("key"), d.quote(DeleteColumn), quoteTable(d, s.name), lockHint, d.quote(s.stamp))
 }
 
 // besideKey is the key of the table of versions, as a parameter.
@@ -78,14 +78,14 @@ var besideKey = field{Param: Param{Kind: KeyParam, Name: "key", Live: &sink.Live
 
 func (d sqlserver) versions(table string) (claim, hold, save string) {
 	from, on := d.sideFrom([]field{besideKey}), d.sideOn([]field{besideKey})
-	claim = fmt.Sprintf("insert into %s (table_name, [key])\nselect @table, %s from %s\nwhere not exists (select 1 from %[1]s as t where %[4]s)", table, d.param(besideKey), from, on)
-	hold = fmt.Sprintf("select t.[key], t.versions from %s join %s as t%s on %s", from, table, lockHint, on)
+	claim = fmt.Sprintf("insert into %s ([table_name], [key])\nselect @table, %s from %s\nwhere not exists (select 1 from %[1]s as t where %[4]s)", table, d.param(besideKey), from, on)
+	hold = fmt.Sprintf("select t.[key], t.[versions] from %s join %s as t%s on %s", from, table, lockHint, on)
 	versions := field{Param: Param{Kind: CellParam, Name: "versions"}, n: 3}
-	save = fmt.Sprintf("update t set versions = %s\nfrom %s as t join %s on %s", d.raw(versions), table, d.sideFrom([]field{besideKey, versions}), on)
+	save = fmt.Sprintf("update t set [versions] = %s\nfrom %s as t join %s on %s", d.raw(versions), table, d.sideFrom([]field{besideKey, versions}), on)
 	return claim, hold, save
 }
 
 func (d sqlserver) readVersions(table string) (all, byKey string) {
-	return fmt.Sprintf("select t.[key], t.versions from %s as t where t.table_name = @table", table),
-		fmt.Sprintf("select t.[key], t.versions from %s join %s as t on %s", d.sideFrom([]field{besideKey}), table, d.sideOn([]field{besideKey}))
+	return fmt.Sprintf("select t.[key], t.[versions] from %s as t where t.[table_name] = @table", table),
+		fmt.Sprintf("select t.[key], t.[versions] from %s join %s as t on %s", d.sideFrom([]field{besideKey}), table, d.sideOn([]field{besideKey}))
 }

@@ -60,7 +60,7 @@ func sqlserverColumn(scan func(...any) error) (sink.LiveColumn, error) {
 	if err := scan(&c.Name, &c.Base, &length, &precision, &scale, &nullable, &identity, &computed, &c.Default, &c.DefaultName, &c.Collate, &c.CodePage); err != nil {
 		return c, err
 	}
-	c.Type, c.NotNull, c.Bits = c.Base, !nullable, compile.SQLServerBits[c.Base]
+	c.Type, c.NotNull, c.Bits, c.Unsigned = c.Base, !nullable, compile.SQLServerBits[c.Base], c.Base == "tinyint"
 	c.Generated = identity || computed || c.Base == "timestamp" || c.Base == "rowversion"
 	sized := func(n int) string {
 		if n < 0 {

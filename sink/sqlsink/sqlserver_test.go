@@ -266,7 +266,7 @@ func TestSQLServerLoginAndTLS(t *testing.T) {
 // The other forms are sent when they are asked for, and others refused.
 func TestSQLServerForms(t *testing.T) {
 	table := messageStatus(t)
-	for form, want := range map[string]string{"merge": "merge into message_status with (holdlock) as t", "updlock": "with (updlock, holdlock)", "insert": "insert into message_status"} {
+	for form, want := range map[string]string{"merge": "merge into [message_status] with (holdlock) as t", "updlock": "with (updlock, holdlock)", "insert": "insert into [message_status]"} {
 		s, server := overTDS(t, messageStatusTDS, "encrypt=disable", sqlsink.Options{Upsert: form}, written)
 		write(t, s, table, statusChange(t, table, "k"))
 		if got := server.Statements(want); len(got) != 1 {

@@ -616,54 +616,54 @@ straight_join `hookfold_ledger` as t on t.`table_name` = cast(v.p1 as binary) an
 -- Each statement is for a batch: @rows is a JSON list with an object per row, with the number n of the row and a text, or null, for each of p1, p2, …; v.p1 is p1. No key may come twice in a batch. @table is the name of the table.
 
 -- What has to be there:
-create table booking (
-    id nvarchar(450) collate Latin1_General_BIN2 not null,
-    status nvarchar(max),
-    moves bigint,
-    row_version nvarchar(450) collate Latin1_General_BIN2,
-    occupant_since nvarchar(450) collate Latin1_General_BIN2,
-    occupant_id nvarchar(450) collate Latin1_General_BIN2,
-    seen_version nvarchar(450) collate Latin1_General_BIN2,
-    delete_version nvarchar(450) collate Latin1_General_BIN2,
-    primary key (id)
+create table [booking] (
+    [id] nvarchar(450) collate Latin1_General_BIN2 not null,
+    [status] nvarchar(max),
+    [moves] bigint,
+    [row_version] nvarchar(450) collate Latin1_General_BIN2,
+    [occupant_since] nvarchar(450) collate Latin1_General_BIN2,
+    [occupant_id] nvarchar(450) collate Latin1_General_BIN2,
+    [seen_version] nvarchar(450) collate Latin1_General_BIN2,
+    [delete_version] nvarchar(450) collate Latin1_General_BIN2,
+    primary key ([id])
 );
-create table booking_occupants (
-    id nvarchar(450) collate Latin1_General_BIN2 not null,
-    occupant_id nvarchar(450) collate Latin1_General_BIN2 not null,
-    status nvarchar(max),
-    moves bigint,
-    row_version nvarchar(450) collate Latin1_General_BIN2,
-    occupant_since nvarchar(450) collate Latin1_General_BIN2,
-    seen_version nvarchar(450) collate Latin1_General_BIN2,
-    delete_version nvarchar(450) collate Latin1_General_BIN2,
-    deleted_at datetimeoffset(6),
-    primary key (id, occupant_id)
+create table [booking_occupants] (
+    [id] nvarchar(450) collate Latin1_General_BIN2 not null,
+    [occupant_id] nvarchar(450) collate Latin1_General_BIN2 not null,
+    [status] nvarchar(max),
+    [moves] bigint,
+    [row_version] nvarchar(450) collate Latin1_General_BIN2,
+    [occupant_since] nvarchar(450) collate Latin1_General_BIN2,
+    [seen_version] nvarchar(450) collate Latin1_General_BIN2,
+    [delete_version] nvarchar(450) collate Latin1_General_BIN2,
+    [deleted_at] datetimeoffset(6),
+    primary key ([id], [occupant_id])
 );
-if object_id(N'hookfold_links', N'U') is null
-create table hookfold_links (
-    table_name nvarchar(128) collate Latin1_General_BIN2 not null,
-    old nvarchar(500) collate Latin1_General_BIN2 not null,
-    new nvarchar(500) collate Latin1_General_BIN2 not null,
-    primary key nonclustered (table_name, old, new)
+if object_id(N'[hookfold_links]', N'U') is null
+create table [hookfold_links] (
+    [table_name] nvarchar(128) collate Latin1_General_BIN2 not null,
+    [old] nvarchar(500) collate Latin1_General_BIN2 not null,
+    [new] nvarchar(500) collate Latin1_General_BIN2 not null,
+    primary key nonclustered ([table_name], [old], [new])
 );
-if object_id(N'hookfold_aliases', N'U') is null
-create table hookfold_aliases (
-    table_name nvarchar(128) collate Latin1_General_BIN2 not null,
+if object_id(N'[hookfold_aliases]', N'U') is null
+create table [hookfold_aliases] (
+    [table_name] nvarchar(128) collate Latin1_General_BIN2 not null,
     [identity] nvarchar(500) collate Latin1_General_BIN2 not null,
-    root nvarchar(500) collate Latin1_General_BIN2 not null,
-    primary key nonclustered (table_name, [identity])
+    [root] nvarchar(500) collate Latin1_General_BIN2 not null,
+    primary key nonclustered ([table_name], [identity])
 );
-if not exists (select 1 from sys.indexes where name = N'hookfold_aliases_root' and object_id = object_id(N'hookfold_aliases'))
-create index hookfold_aliases_root on hookfold_aliases (table_name, root);
-if object_id(N'hookfold_ledger', N'U') is null
-create table hookfold_ledger (
-    table_name nvarchar(128) collate Latin1_General_BIN2 not null,
+if not exists (select 1 from sys.indexes where name = N'hookfold_aliases_root' and object_id = object_id(N'[hookfold_aliases]'))
+create index [hookfold_aliases_root] on [hookfold_aliases] ([table_name], [root]);
+if object_id(N'[hookfold_ledger]', N'U') is null
+create table [hookfold_ledger] (
+    [table_name] nvarchar(128) collate Latin1_General_BIN2 not null,
     [key] nvarchar(500) collate Latin1_General_BIN2 not null,
-    column_name nvarchar(128) collate Latin1_General_BIN2 not null,
+    [column_name] nvarchar(128) collate Latin1_General_BIN2 not null,
     [identity] nvarchar(500) collate Latin1_General_BIN2 not null,
-    version nvarchar(255) collate Latin1_General_BIN2 not null,
-    amount decimal(38,18) not null,
-    primary key nonclustered (table_name, [key], column_name, [identity])
+    [version] nvarchar(255) collate Latin1_General_BIN2 not null,
+    [amount] decimal(38,18) not null,
+    primary key nonclustered ([table_name], [key], [column_name], [identity])
 );
 
 -- What becomes of a row is not told by the row alone. So in one transaction: lock, then read all that the batch
@@ -673,47 +673,47 @@ create table hookfold_ledger (
 exec @got = sp_getapplock @Resource = N'hookfold 0', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 1000;
 
 -- Read which chains identities belong to (the first parameter of such statements is the table's name),
-select t.[identity], t.root from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join hookfold_aliases as t on t.table_name = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+select t.[identity], t.[root] from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_aliases] as t on t.[table_name] = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
 
 -- their other identities,
-select t.[identity], t.root from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join hookfold_aliases as t on t.table_name = @table and t.root = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.root + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+select t.[identity], t.[root] from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_aliases] as t on t.[table_name] = @table and t.[root] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[root] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
 
 -- and what follows what:
-select t.old, t.new from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join hookfold_links as t on t.table_name = @table and t.old = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.old + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+select t.[old], t.[new] from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_links] as t on t.[table_name] = @table and t.[old] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[old] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
 
 -- Read and lock rows:
 --   p1 id: key, text
-select v.n, t.id, t.status, t.moves, t.row_version, t.occupant_since, t.occupant_id, t.seen_version, t.delete_version
+select v.n, t.[id], t.[status], t.[moves], t.[row_version], t.[occupant_since], t.[occupant_id], t.[seen_version], t.[delete_version]
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v
-join booking as t with (updlock, rowlock) on t.id = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.id + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.'
+join [booking] as t with (updlock, rowlock) on t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.'
 order by v.n;
 
 -- Read all records of the keys:
 --   p1 id: key, text
-select v.n, t.id, t.occupant_id, t.status, t.moves, t.row_version, t.occupant_since, t.seen_version, t.delete_version, t.deleted_at
+select v.n, t.[id], t.[occupant_id], t.[status], t.[moves], t.[row_version], t.[occupant_since], t.[seen_version], t.[delete_version], t.[deleted_at]
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v
-join booking_occupants as t on t.id = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.id + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+join [booking_occupants] as t on t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
 
 -- Read which events were counted:
-select t.[key], t.column_name, t.[identity], t.version, convert(varchar(50), t.amount) from openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4') as v join hookfold_ledger as t on t.table_name = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and t.column_name = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) and t.[identity] = cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+select t.[key], t.[column_name], t.[identity], t.[version], convert(varchar(50), t.[amount]) from openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4') as v join [hookfold_ledger] as t on t.[table_name] = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and t.[column_name] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) and t.[identity] = cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
 
 -- or all of them, where chains join:
-select t.[key], t.column_name, t.[identity], t.version, convert(varchar(50), t.amount) from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join hookfold_ledger as t on t.table_name = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));
+select t.[key], t.[column_name], t.[identity], t.[version], convert(varchar(50), t.[amount]) from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_ledger] as t on t.[table_name] = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));
 
 -- Remove rows:
 --   p1 id: key, text
 delete t
-from booking as t
-join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.id = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.id + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+from [booking] as t
+join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
 
 -- Give a row the key of its chain:
 --   p1 old: key, text
 --   p2 new: key, text
 update t
-set id = excluded.p2
-from booking as t
+set [id] = excluded.p2
+from [booking] as t
 join (select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) as p1, cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) as p2
-    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2') as v) as excluded on t.id = excluded.p1 and (t.id + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.';
+    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2') as v) as excluded on t.[id] = excluded.p1 and (t.[id] + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.';
 
 -- Change rows:
 --   p1 id: key, text
@@ -725,23 +725,23 @@ join (select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) as p1, cas
 --   p7 seen_version: the greatest version of the row's writes
 --   p8 delete_version: the version of its delete, NULL if there is none
 update t
-set status = excluded.p2,
-    moves = excluded.p3,
-    row_version = excluded.p4,
-    occupant_since = excluded.p5,
-    occupant_id = excluded.p6,
-    seen_version = excluded.p7,
-    delete_version = excluded.p8
-from booking as t
+set [status] = excluded.p2,
+    [moves] = excluded.p3,
+    [row_version] = excluded.p4,
+    [occupant_since] = excluded.p5,
+    [occupant_id] = excluded.p6,
+    [seen_version] = excluded.p7,
+    [delete_version] = excluded.p8
+from [booking] as t
 join (select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) as p1, v.p2 as p2, cast(v.p3 as bigint) as p3, v.p4 collate Latin1_General_BIN2 as p4, v.p5 collate Latin1_General_BIN2 as p5, cast(v.p6 collate Latin1_General_BIN2 as nvarchar(4000)) as p6, v.p7 collate Latin1_General_BIN2 as p7, v.p8 collate Latin1_General_BIN2 as p8
-    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8') as v) as excluded on t.id = excluded.p1 and (t.id + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.'
-where (((cast(excluded.p2 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.status as nvarchar(max)) + N'.' or (excluded.p2 is null and t.status is not null) or (excluded.p2 is not null and t.status is null))
-   or (excluded.p3 <> t.moves or (excluded.p3 is null and t.moves is not null) or (excluded.p3 is not null and t.moves is null))
-   or (excluded.p4 <> t.row_version or (excluded.p4 is null and t.row_version is not null) or (excluded.p4 is not null and t.row_version is null))
-   or (excluded.p5 <> t.occupant_since or (excluded.p5 is null and t.occupant_since is not null) or (excluded.p5 is not null and t.occupant_since is null))
-   or ((cast(excluded.p6 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.occupant_id as nvarchar(max)) + N'.' or (excluded.p6 is null and t.occupant_id is not null) or (excluded.p6 is not null and t.occupant_id is null))
-   or (excluded.p7 <> t.seen_version or (excluded.p7 is null and t.seen_version is not null) or (excluded.p7 is not null and t.seen_version is null))
-   or (excluded.p8 <> t.delete_version or (excluded.p8 is null and t.delete_version is not null) or (excluded.p8 is not null and t.delete_version is null)));
+    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8') as v) as excluded on t.[id] = excluded.p1 and (t.[id] + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.'
+where (((cast(excluded.p2 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[status] as nvarchar(max)) + N'.' or (excluded.p2 is null and t.[status] is not null) or (excluded.p2 is not null and t.[status] is null))
+   or (excluded.p3 <> t.[moves] or (excluded.p3 is null and t.[moves] is not null) or (excluded.p3 is not null and t.[moves] is null))
+   or (excluded.p4 <> t.[row_version] or (excluded.p4 is null and t.[row_version] is not null) or (excluded.p4 is not null and t.[row_version] is null))
+   or (excluded.p5 <> t.[occupant_since] or (excluded.p5 is null and t.[occupant_since] is not null) or (excluded.p5 is not null and t.[occupant_since] is null))
+   or ((cast(excluded.p6 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[occupant_id] as nvarchar(max)) + N'.' or (excluded.p6 is null and t.[occupant_id] is not null) or (excluded.p6 is not null and t.[occupant_id] is null))
+   or (excluded.p7 <> t.[seen_version] or (excluded.p7 is null and t.[seen_version] is not null) or (excluded.p7 is not null and t.[seen_version] is null))
+   or (excluded.p8 <> t.[delete_version] or (excluded.p8 is null and t.[delete_version] is not null) or (excluded.p8 is not null and t.[delete_version] is null)));
 
 -- Insert rows:
 -- The same parameters.
@@ -749,7 +749,7 @@ declare @hookfold_tries int = 5;
 while @hookfold_tries > 0
 begin
 begin try
-insert into booking (id, status, moves, row_version, occupant_since, occupant_id, seen_version, delete_version)
+insert into [booking] ([id], [status], [moves], [row_version], [occupant_since], [occupant_id], [seen_version], [delete_version])
 select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     v.p2,
     cast(v.p3 as bigint),
@@ -759,7 +759,7 @@ select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     v.p7 collate Latin1_General_BIN2,
     v.p8 collate Latin1_General_BIN2
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8') as v
-where not exists (select 1 from booking as t where t.id = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.id + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [booking] as t where t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
 set @hookfold_tries = 0;
 end try
 begin catch
@@ -785,7 +785,7 @@ declare @hookfold_tries int = 5;
 while @hookfold_tries > 0
 begin
 begin try
-insert into booking_occupants (id, occupant_id, status, moves, row_version, occupant_since, seen_version, delete_version, deleted_at)
+insert into [booking_occupants] ([id], [occupant_id], [status], [moves], [row_version], [occupant_since], [seen_version], [delete_version], [deleted_at])
 select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)),
     v.p3,
@@ -796,25 +796,25 @@ select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     v.p8 collate Latin1_General_BIN2,
     cast(replace(v.p9, N'Z', N'+00:00') as datetimeoffset(6))
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9') as v
-where not exists (select 1 from booking_occupants as t where t.id = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.id + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.occupant_id = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.occupant_id + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [booking_occupants] as t where t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.[occupant_id] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[occupant_id] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
 update t
-set status = excluded.p3,
-    moves = excluded.p4,
-    row_version = excluded.p5,
-    occupant_since = excluded.p6,
-    seen_version = excluded.p7,
-    delete_version = excluded.p8,
-    deleted_at = excluded.p9
-from booking_occupants as t
+set [status] = excluded.p3,
+    [moves] = excluded.p4,
+    [row_version] = excluded.p5,
+    [occupant_since] = excluded.p6,
+    [seen_version] = excluded.p7,
+    [delete_version] = excluded.p8,
+    [deleted_at] = excluded.p9
+from [booking_occupants] as t
 join (select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) as p1, cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) as p2, v.p3 as p3, cast(v.p4 as bigint) as p4, v.p5 collate Latin1_General_BIN2 as p5, v.p6 collate Latin1_General_BIN2 as p6, v.p7 collate Latin1_General_BIN2 as p7, v.p8 collate Latin1_General_BIN2 as p8, cast(replace(v.p9, N'Z', N'+00:00') as datetimeoffset(6)) as p9
-    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9') as v) as excluded on t.id = excluded.p1 and (t.id + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.' and t.occupant_id = excluded.p2 and (t.occupant_id + N'.') collate Latin1_General_BIN2 = excluded.p2 + N'.'
-where (((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.status as nvarchar(max)) + N'.' or (excluded.p3 is null and t.status is not null) or (excluded.p3 is not null and t.status is null))
-   or (excluded.p4 <> t.moves or (excluded.p4 is null and t.moves is not null) or (excluded.p4 is not null and t.moves is null))
-   or (excluded.p5 <> t.row_version or (excluded.p5 is null and t.row_version is not null) or (excluded.p5 is not null and t.row_version is null))
-   or (excluded.p6 <> t.occupant_since or (excluded.p6 is null and t.occupant_since is not null) or (excluded.p6 is not null and t.occupant_since is null))
-   or (excluded.p7 <> t.seen_version or (excluded.p7 is null and t.seen_version is not null) or (excluded.p7 is not null and t.seen_version is null))
-   or (excluded.p8 <> t.delete_version or (excluded.p8 is null and t.delete_version is not null) or (excluded.p8 is not null and t.delete_version is null))
-   or (excluded.p9 <> t.deleted_at or (excluded.p9 is null and t.deleted_at is not null) or (excluded.p9 is not null and t.deleted_at is null)));
+    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9') as v) as excluded on t.[id] = excluded.p1 and (t.[id] + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.' and t.[occupant_id] = excluded.p2 and (t.[occupant_id] + N'.') collate Latin1_General_BIN2 = excluded.p2 + N'.'
+where (((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[status] as nvarchar(max)) + N'.' or (excluded.p3 is null and t.[status] is not null) or (excluded.p3 is not null and t.[status] is null))
+   or (excluded.p4 <> t.[moves] or (excluded.p4 is null and t.[moves] is not null) or (excluded.p4 is not null and t.[moves] is null))
+   or (excluded.p5 <> t.[row_version] or (excluded.p5 is null and t.[row_version] is not null) or (excluded.p5 is not null and t.[row_version] is null))
+   or (excluded.p6 <> t.[occupant_since] or (excluded.p6 is null and t.[occupant_since] is not null) or (excluded.p6 is not null and t.[occupant_since] is null))
+   or (excluded.p7 <> t.[seen_version] or (excluded.p7 is null and t.[seen_version] is not null) or (excluded.p7 is not null and t.[seen_version] is null))
+   or (excluded.p8 <> t.[delete_version] or (excluded.p8 is null and t.[delete_version] is not null) or (excluded.p8 is not null and t.[delete_version] is null))
+   or (excluded.p9 <> t.[deleted_at] or (excluded.p9 is null and t.[deleted_at] is not null) or (excluded.p9 is not null and t.[deleted_at] is null)));
 set @hookfold_tries = 0;
 end try
 begin catch
@@ -829,29 +829,29 @@ end;
 -- Remove the records of a key that is no chain's any more:
 --   p1 id: key, text
 delete t
-from booking_occupants as t
-join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.id = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.id + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+from [booking_occupants] as t
+join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
 
 -- Remember links:
-insert into hookfold_links (table_name, old, new)
+insert into [hookfold_links] ([table_name], [old], [new])
 select @table, cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)), cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) from openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3') as v
-where not exists (select 1 from hookfold_links as t where t.table_name = @table and t.old = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.old + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.new = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.new + N'.') collate Latin1_General_BIN2 = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [hookfold_links] as t where t.[table_name] = @table and t.[old] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[old] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.[new] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[new] + N'.') collate Latin1_General_BIN2 = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
 
 -- Point identities to their chain:
-update t set root = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000))
-from hookfold_aliases as t join openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3') as v on t.table_name = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
-insert into hookfold_aliases (table_name, [identity], root)
+update t set [root] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000))
+from [hookfold_aliases] as t join openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3') as v on t.[table_name] = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+insert into [hookfold_aliases] ([table_name], [identity], [root])
 select @table, cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)), cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) from openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3') as v
-where not exists (select 1 from hookfold_aliases as t where t.table_name = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [hookfold_aliases] as t where t.[table_name] = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
 
 -- Remember what was counted:
-update t set version = cast(v.p5 collate Latin1_General_BIN2 as nvarchar(4000)),
-    amount = cast(v.p6 as decimal(38,18))
-from hookfold_ledger as t join openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6') as v on t.table_name = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and t.column_name = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) and t.[identity] = cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
-insert into hookfold_ledger (table_name, [key], column_name, [identity], version, amount)
+update t set [version] = cast(v.p5 collate Latin1_General_BIN2 as nvarchar(4000)),
+    [amount] = cast(v.p6 as decimal(38,18))
+from [hookfold_ledger] as t join openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6') as v on t.[table_name] = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and t.[column_name] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) and t.[identity] = cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+insert into [hookfold_ledger] ([table_name], [key], [column_name], [identity], [version], [amount])
 select @table, cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)), cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)), cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)), cast(v.p5 collate Latin1_General_BIN2 as nvarchar(4000)), cast(v.p6 as decimal(38,18)) from openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6') as v
-where not exists (select 1 from hookfold_ledger as t where t.table_name = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and t.column_name = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) and t.[identity] = cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [hookfold_ledger] as t where t.[table_name] = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and t.[column_name] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) and t.[identity] = cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
 
 -- Forget it of a key that is no chain's any more:
-delete t from hookfold_ledger as t join openjson(@rows) with (p2 nvarchar(max) '$.p2') as v on t.table_name = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));
+delete t from [hookfold_ledger] as t join openjson(@rows) with (p2 nvarchar(max) '$.p2') as v on t.[table_name] = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));
 

@@ -283,29 +283,29 @@ on duplicate key update `root` = values(`root`);
 -- Each statement is for a batch: @rows is a JSON list with an object per row, with the number n of the row and a text, or null, for each of p1, p2, …; v.p1 is p1. No key may come twice in a batch. @table is the name of the table.
 
 -- What has to be there:
-create table ticket (
-    id nvarchar(450) collate Latin1_General_BIN2 not null,
-    status nvarchar(max),
-    first_id nvarchar(max),
-    row_version nvarchar(450) collate Latin1_General_BIN2,
-    primary key (id)
+create table [ticket] (
+    [id] nvarchar(450) collate Latin1_General_BIN2 not null,
+    [status] nvarchar(max),
+    [first_id] nvarchar(max),
+    [row_version] nvarchar(450) collate Latin1_General_BIN2,
+    primary key ([id])
 );
-if object_id(N'hookfold_links', N'U') is null
-create table hookfold_links (
-    table_name nvarchar(128) collate Latin1_General_BIN2 not null,
-    old nvarchar(500) collate Latin1_General_BIN2 not null,
-    new nvarchar(500) collate Latin1_General_BIN2 not null,
-    primary key nonclustered (table_name, old, new)
+if object_id(N'[hookfold_links]', N'U') is null
+create table [hookfold_links] (
+    [table_name] nvarchar(128) collate Latin1_General_BIN2 not null,
+    [old] nvarchar(500) collate Latin1_General_BIN2 not null,
+    [new] nvarchar(500) collate Latin1_General_BIN2 not null,
+    primary key nonclustered ([table_name], [old], [new])
 );
-if object_id(N'hookfold_aliases', N'U') is null
-create table hookfold_aliases (
-    table_name nvarchar(128) collate Latin1_General_BIN2 not null,
+if object_id(N'[hookfold_aliases]', N'U') is null
+create table [hookfold_aliases] (
+    [table_name] nvarchar(128) collate Latin1_General_BIN2 not null,
     [identity] nvarchar(500) collate Latin1_General_BIN2 not null,
-    root nvarchar(500) collate Latin1_General_BIN2 not null,
-    primary key nonclustered (table_name, [identity])
+    [root] nvarchar(500) collate Latin1_General_BIN2 not null,
+    primary key nonclustered ([table_name], [identity])
 );
-if not exists (select 1 from sys.indexes where name = N'hookfold_aliases_root' and object_id = object_id(N'hookfold_aliases'))
-create index hookfold_aliases_root on hookfold_aliases (table_name, root);
+if not exists (select 1 from sys.indexes where name = N'hookfold_aliases_root' and object_id = object_id(N'[hookfold_aliases]'))
+create index [hookfold_aliases_root] on [hookfold_aliases] ([table_name], [root]);
 
 -- What becomes of a row is not told by the row alone. So in one transaction: lock, then read all that the batch
 -- concerns, join it outside of the database, and store what has changed.
@@ -314,26 +314,26 @@ create index hookfold_aliases_root on hookfold_aliases (table_name, root);
 exec @got = sp_getapplock @Resource = N'hookfold 0', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 1000;
 
 -- Read which chains identities belong to (the first parameter of such statements is the table's name),
-select t.[identity], t.root from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join hookfold_aliases as t on t.table_name = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+select t.[identity], t.[root] from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_aliases] as t on t.[table_name] = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
 
 -- their other identities,
-select t.[identity], t.root from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join hookfold_aliases as t on t.table_name = @table and t.root = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.root + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+select t.[identity], t.[root] from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_aliases] as t on t.[table_name] = @table and t.[root] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[root] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
 
 -- and what follows what:
-select t.old, t.new from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join hookfold_links as t on t.table_name = @table and t.old = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.old + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+select t.[old], t.[new] from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_links] as t on t.[table_name] = @table and t.[old] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[old] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
 
 -- Read and lock rows:
 --   p1 id: key, text
-select v.n, t.id, t.status, t.first_id, t.row_version
+select v.n, t.[id], t.[status], t.[first_id], t.[row_version]
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v
-join ticket as t with (updlock, rowlock) on t.id = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.id + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.'
+join [ticket] as t with (updlock, rowlock) on t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.'
 order by v.n;
 
 -- Remove rows:
 -- The same parameters.
 delete t
-from ticket as t
-join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.id = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.id + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+from [ticket] as t
+join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
 
 -- Change rows:
 --   p1 id: key, text
@@ -341,15 +341,15 @@ join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.id = 
 --   p3 first_id: text, chain
 --   p4 row_version: version of scope row, NULL if it is not set
 update t
-set status = excluded.p2,
-    first_id = excluded.p3,
-    row_version = excluded.p4
-from ticket as t
+set [status] = excluded.p2,
+    [first_id] = excluded.p3,
+    [row_version] = excluded.p4
+from [ticket] as t
 join (select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) as p1, v.p2 as p2, v.p3 as p3, v.p4 collate Latin1_General_BIN2 as p4
-    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4') as v) as excluded on t.id = excluded.p1 and (t.id + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.'
-where (((cast(excluded.p2 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.status as nvarchar(max)) + N'.' or (excluded.p2 is null and t.status is not null) or (excluded.p2 is not null and t.status is null))
-   or ((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.first_id as nvarchar(max)) + N'.' or (excluded.p3 is null and t.first_id is not null) or (excluded.p3 is not null and t.first_id is null))
-   or (excluded.p4 <> t.row_version or (excluded.p4 is null and t.row_version is not null) or (excluded.p4 is not null and t.row_version is null)));
+    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4') as v) as excluded on t.[id] = excluded.p1 and (t.[id] + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.'
+where (((cast(excluded.p2 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[status] as nvarchar(max)) + N'.' or (excluded.p2 is null and t.[status] is not null) or (excluded.p2 is not null and t.[status] is null))
+   or ((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[first_id] as nvarchar(max)) + N'.' or (excluded.p3 is null and t.[first_id] is not null) or (excluded.p3 is not null and t.[first_id] is null))
+   or (excluded.p4 <> t.[row_version] or (excluded.p4 is null and t.[row_version] is not null) or (excluded.p4 is not null and t.[row_version] is null)));
 
 -- Insert rows:
 -- The same parameters.
@@ -357,13 +357,13 @@ declare @hookfold_tries int = 5;
 while @hookfold_tries > 0
 begin
 begin try
-insert into ticket (id, status, first_id, row_version)
+insert into [ticket] ([id], [status], [first_id], [row_version])
 select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     v.p2,
     v.p3,
     v.p4 collate Latin1_General_BIN2
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4') as v
-where not exists (select 1 from ticket as t where t.id = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.id + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [ticket] as t where t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
 set @hookfold_tries = 0;
 end try
 begin catch
@@ -376,14 +376,14 @@ end catch;
 end;
 
 -- Remember links:
-insert into hookfold_links (table_name, old, new)
+insert into [hookfold_links] ([table_name], [old], [new])
 select @table, cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)), cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) from openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3') as v
-where not exists (select 1 from hookfold_links as t where t.table_name = @table and t.old = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.old + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.new = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.new + N'.') collate Latin1_General_BIN2 = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [hookfold_links] as t where t.[table_name] = @table and t.[old] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[old] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.[new] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[new] + N'.') collate Latin1_General_BIN2 = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
 
 -- Point identities to their chain:
-update t set root = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000))
-from hookfold_aliases as t join openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3') as v on t.table_name = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
-insert into hookfold_aliases (table_name, [identity], root)
+update t set [root] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000))
+from [hookfold_aliases] as t join openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3') as v on t.[table_name] = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+insert into [hookfold_aliases] ([table_name], [identity], [root])
 select @table, cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)), cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) from openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3') as v
-where not exists (select 1 from hookfold_aliases as t where t.table_name = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [hookfold_aliases] as t where t.[table_name] = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
 

@@ -347,36 +347,36 @@ on duplicate key update `version` = values(`version`), `at` = values(`at`);
 -- Each statement is for a batch: @rows is a JSON list with an object per row, with the number n of the row and a text, or null, for each of p1, p2, …; v.p1 is p1. No key may come twice in a batch. @table is the name of the table.
 
 -- What has to be there:
-create table line (
-    order_id nvarchar(450) collate Latin1_General_BIN2 not null,
-    line bigint not null,
-    qty bigint,
-    row_version nvarchar(450) collate Latin1_General_BIN2,
-    seen_version nvarchar(450) collate Latin1_General_BIN2,
-    primary key (order_id, line)
+create table [line] (
+    [order_id] nvarchar(450) collate Latin1_General_BIN2 not null,
+    [line] bigint not null,
+    [qty] bigint,
+    [row_version] nvarchar(450) collate Latin1_General_BIN2,
+    [seen_version] nvarchar(450) collate Latin1_General_BIN2,
+    primary key ([order_id], [line])
 );
-if object_id(N'hookfold_tombstones', N'U') is null
-create table hookfold_tombstones (
-    table_name nvarchar(128) collate Latin1_General_BIN2 not null,
+if object_id(N'[hookfold_tombstones]', N'U') is null
+create table [hookfold_tombstones] (
+    [table_name] nvarchar(128) collate Latin1_General_BIN2 not null,
     [key] nvarchar(500) collate Latin1_General_BIN2 not null,
-    delete_version nvarchar(255) collate Latin1_General_BIN2 not null,
-    deleted_at datetimeoffset(6),
-    stored_at datetimeoffset(6) not null,
-    primary key nonclustered (table_name, [key])
+    [delete_version] nvarchar(255) collate Latin1_General_BIN2 not null,
+    [deleted_at] datetimeoffset(6),
+    [stored_at] datetimeoffset(6) not null,
+    primary key nonclustered ([table_name], [key])
 );
-if object_id(N'hookfold_meta', N'U') is null
-create table hookfold_meta (
-    table_name nvarchar(128) collate Latin1_General_BIN2 not null,
-    purged_upto nvarchar(255) collate Latin1_General_BIN2 not null,
-    primary key nonclustered (table_name)
+if object_id(N'[hookfold_meta]', N'U') is null
+create table [hookfold_meta] (
+    [table_name] nvarchar(128) collate Latin1_General_BIN2 not null,
+    [purged_upto] nvarchar(255) collate Latin1_General_BIN2 not null,
+    primary key nonclustered ([table_name])
 );
-if object_id(N'hookfold_sets', N'U') is null
-create table hookfold_sets (
-    table_name nvarchar(128) collate Latin1_General_BIN2 not null,
-    group_key nvarchar(500) collate Latin1_General_BIN2 not null,
-    version nvarchar(255) collate Latin1_General_BIN2 not null,
-    at datetimeoffset(6),
-    primary key nonclustered (table_name, group_key)
+if object_id(N'[hookfold_sets]', N'U') is null
+create table [hookfold_sets] (
+    [table_name] nvarchar(128) collate Latin1_General_BIN2 not null,
+    [group_key] nvarchar(500) collate Latin1_General_BIN2 not null,
+    [version] nvarchar(255) collate Latin1_General_BIN2 not null,
+    [at] datetimeoffset(6),
+    primary key nonclustered ([table_name], [group_key])
 );
 
 -- What becomes of a row is not told by the row alone. So in one transaction: lock, then read all that the batch
@@ -386,34 +386,34 @@ create table hookfold_sets (
 exec @got = sp_getapplock @Resource = N'hookfold 0', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 1000;
 
 -- Read when groups were complete; a key is a JSON list of its parts:
-select t.group_key, t.version, t.at from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join hookfold_sets as t on t.table_name = @table and t.group_key = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));
+select t.[group_key], t.[version], t.[at] from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_sets] as t on t.[table_name] = @table and t.[group_key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));
 
 -- Read and lock the rows of groups that are now complete anew:
 --   p1 order_id: key, text
-select v.n, t.order_id, t.line, t.qty, t.row_version, t.seen_version
+select v.n, t.[order_id], t.[line], t.[qty], t.[row_version], t.[seen_version]
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v
-join line as t with (updlock, rowlock) on t.order_id = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.order_id + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.'
+join [line] as t with (updlock, rowlock) on t.[order_id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[order_id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.'
 order by v.n;
 
 -- Read and lock rows:
 --   p1 order_id: key, text
 --   p2 line: key, int
-select v.n, t.order_id, t.line, t.qty, t.row_version, t.seen_version
+select v.n, t.[order_id], t.[line], t.[qty], t.[row_version], t.[seen_version]
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2') as v
-join line as t with (updlock, rowlock) on t.order_id = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.order_id + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.line = cast(v.p2 as bigint)
+join [line] as t with (updlock, rowlock) on t.[order_id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[order_id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.[line] = cast(v.p2 as bigint)
 order by v.n;
 
 -- Read deletes of rows that are not there:
-select t.[key], t.delete_version, t.deleted_at from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join hookfold_tombstones as t on t.table_name = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));
+select t.[key], t.[delete_version], t.[deleted_at] from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_tombstones] as t on t.[table_name] = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));
 
 -- Read up to which version deletes were forgotten:
-select t.purged_upto from hookfold_meta as t where t.table_name = @table;
+select t.[purged_upto] from [hookfold_meta] as t where t.[table_name] = @table;
 
 -- Remove rows:
 -- The same parameters.
 delete t
-from line as t
-join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2') as v on t.order_id = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.order_id + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.line = cast(v.p2 as bigint);
+from [line] as t
+join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2') as v on t.[order_id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[order_id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.[line] = cast(v.p2 as bigint);
 
 -- Change rows:
 --   p1 order_id: key, text
@@ -422,15 +422,15 @@ join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max
 --   p4 row_version: version of scope row, NULL if it is not set
 --   p5 seen_version: the greatest version of the row's writes
 update t
-set qty = excluded.p3,
-    row_version = excluded.p4,
-    seen_version = excluded.p5
-from line as t
+set [qty] = excluded.p3,
+    [row_version] = excluded.p4,
+    [seen_version] = excluded.p5
+from [line] as t
 join (select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) as p1, cast(v.p2 as bigint) as p2, cast(v.p3 as bigint) as p3, v.p4 collate Latin1_General_BIN2 as p4, v.p5 collate Latin1_General_BIN2 as p5
-    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5') as v) as excluded on t.order_id = excluded.p1 and (t.order_id + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.' and t.line = excluded.p2
-where ((excluded.p3 <> t.qty or (excluded.p3 is null and t.qty is not null) or (excluded.p3 is not null and t.qty is null))
-   or (excluded.p4 <> t.row_version or (excluded.p4 is null and t.row_version is not null) or (excluded.p4 is not null and t.row_version is null))
-   or (excluded.p5 <> t.seen_version or (excluded.p5 is null and t.seen_version is not null) or (excluded.p5 is not null and t.seen_version is null)));
+    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5') as v) as excluded on t.[order_id] = excluded.p1 and (t.[order_id] + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.' and t.[line] = excluded.p2
+where ((excluded.p3 <> t.[qty] or (excluded.p3 is null and t.[qty] is not null) or (excluded.p3 is not null and t.[qty] is null))
+   or (excluded.p4 <> t.[row_version] or (excluded.p4 is null and t.[row_version] is not null) or (excluded.p4 is not null and t.[row_version] is null))
+   or (excluded.p5 <> t.[seen_version] or (excluded.p5 is null and t.[seen_version] is not null) or (excluded.p5 is not null and t.[seen_version] is null)));
 
 -- Insert rows:
 -- The same parameters.
@@ -438,14 +438,14 @@ declare @hookfold_tries int = 5;
 while @hookfold_tries > 0
 begin
 begin try
-insert into line (order_id, line, qty, row_version, seen_version)
+insert into [line] ([order_id], [line], [qty], [row_version], [seen_version])
 select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     cast(v.p2 as bigint),
     cast(v.p3 as bigint),
     v.p4 collate Latin1_General_BIN2,
     v.p5 collate Latin1_General_BIN2
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5') as v
-where not exists (select 1 from line as t where t.order_id = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.order_id + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.line = cast(v.p2 as bigint));
+where not exists (select 1 from [line] as t where t.[order_id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[order_id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.[line] = cast(v.p2 as bigint));
 set @hookfold_tries = 0;
 end try
 begin catch
@@ -458,22 +458,22 @@ end catch;
 end;
 
 -- Remember deletes of rows that are not there,
-update t set delete_version = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)),
-    deleted_at = cast(replace(v.p4, N'Z', N'+00:00') as datetimeoffset(6)),
-    stored_at = sysutcdatetime()
-from hookfold_tombstones as t join openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4') as v on t.table_name = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));
-insert into hookfold_tombstones (table_name, [key], delete_version, deleted_at, stored_at)
+update t set [delete_version] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)),
+    [deleted_at] = cast(replace(v.p4, N'Z', N'+00:00') as datetimeoffset(6)),
+    [stored_at] = sysutcdatetime()
+from [hookfold_tombstones] as t join openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4') as v on t.[table_name] = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));
+insert into [hookfold_tombstones] ([table_name], [key], [delete_version], [deleted_at], [stored_at])
 select @table, cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)), cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)), cast(replace(v.p4, N'Z', N'+00:00') as datetimeoffset(6)), sysutcdatetime() from openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4') as v
-where not exists (select 1 from hookfold_tombstones as t where t.table_name = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)));
+where not exists (select 1 from [hookfold_tombstones] as t where t.[table_name] = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)));
 
 -- and forget those that a row remembers:
-delete t from hookfold_tombstones as t join openjson(@rows) with (p2 nvarchar(max) '$.p2') as v on t.table_name = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));
+delete t from [hookfold_tombstones] as t join openjson(@rows) with (p2 nvarchar(max) '$.p2') as v on t.[table_name] = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));
 
 -- Remember complete lists:
-update t set version = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)),
-    at = cast(replace(v.p4, N'Z', N'+00:00') as datetimeoffset(6))
-from hookfold_sets as t join openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4') as v on t.table_name = @table and t.group_key = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));
-insert into hookfold_sets (table_name, group_key, version, at)
+update t set [version] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)),
+    [at] = cast(replace(v.p4, N'Z', N'+00:00') as datetimeoffset(6))
+from [hookfold_sets] as t join openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4') as v on t.[table_name] = @table and t.[group_key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));
+insert into [hookfold_sets] ([table_name], [group_key], [version], [at])
 select @table, cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)), cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)), cast(replace(v.p4, N'Z', N'+00:00') as datetimeoffset(6)) from openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4') as v
-where not exists (select 1 from hookfold_sets as t where t.table_name = @table and t.group_key = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)));
+where not exists (select 1 from [hookfold_sets] as t where t.[table_name] = @table and t.[group_key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)));
 

@@ -405,23 +405,23 @@ set t.`changed_at` = case when (cast(excluded.p12 as binary) >= cast(coalesce(t.
 -- Each statement is for a batch: @rows is a JSON list with an object per row, with the number n of the row and a text, or null, for each of p1, p2, …; v.p1 is p1. No key may come twice in a batch. @table is the name of the table.
 
 -- What has to be there:
-create table every_rule (
-    tenant nvarchar(450) collate Latin1_General_BIN2 not null,
-    no bigint not null,
-    status nvarchar(max),
-    amount decimal(10,2),
-    note nvarchar(20),
-    origin nvarchar(max),
+create table [every_rule] (
+    [tenant] nvarchar(450) collate Latin1_General_BIN2 not null,
+    [no] bigint not null,
+    [status] nvarchar(max),
+    [amount] decimal(10,2),
+    [note] nvarchar(20),
+    [origin] nvarchar(max),
     [top] decimal(38,18),
-    name nvarchar(max),
-    since datetimeoffset(6),
-    step nvarchar(max),
-    tags nvarchar(max),
-    changed_at datetimeoffset(6),
-    row_version nvarchar(450) collate Latin1_General_BIN2,
-    note_version nvarchar(450) collate Latin1_General_BIN2,
-    origin__first nvarchar(450) collate Latin1_General_BIN2,
-    primary key (tenant, no)
+    [name] nvarchar(max),
+    [since] datetimeoffset(6),
+    [step] nvarchar(max),
+    [tags] nvarchar(max),
+    [changed_at] datetimeoffset(6),
+    [row_version] nvarchar(450) collate Latin1_General_BIN2,
+    [note_version] nvarchar(450) collate Latin1_General_BIN2,
+    [origin__first] nvarchar(450) collate Latin1_General_BIN2,
+    primary key ([tenant], [no])
 );
 
 -- What becomes of a row is not told by the row alone. So in one transaction: lock, then read all that the batch
@@ -433,16 +433,16 @@ exec @got = sp_getapplock @Resource = N'hookfold 0', @LockMode = N'Exclusive', @
 -- Read and lock rows:
 --   p1 tenant: key, text
 --   p2 no: key, int
-select v.n, t.tenant, t.no, t.status, convert(varchar(50), t.amount), t.note, t.origin, convert(varchar(50), t.[top]), t.name, t.since, t.step, t.tags, t.row_version, t.note_version, t.origin__first, t.changed_at
+select v.n, t.[tenant], t.[no], t.[status], convert(varchar(50), t.[amount]), t.[note], t.[origin], convert(varchar(50), t.[top]), t.[name], t.[since], t.[step], t.[tags], t.[row_version], t.[note_version], t.[origin__first], t.[changed_at]
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2') as v
-join every_rule as t with (updlock, rowlock) on t.tenant = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.tenant + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.no = cast(v.p2 as bigint)
+join [every_rule] as t with (updlock, rowlock) on t.[tenant] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[tenant] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.[no] = cast(v.p2 as bigint)
 order by v.n;
 
 -- Remove rows:
 -- The same parameters.
 delete t
-from every_rule as t
-join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2') as v on t.tenant = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.tenant + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.no = cast(v.p2 as bigint);
+from [every_rule] as t
+join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2') as v on t.[tenant] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[tenant] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.[no] = cast(v.p2 as bigint);
 
 -- Change rows:
 --   p1 tenant: key, text
@@ -460,42 +460,42 @@ join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max
 --   p13 note_version: version of scope note, NULL if it is not set
 --   p14 origin__first: version of origin, NULL if it is not set
 update t
-set status = excluded.p3,
-    amount = excluded.p4,
-    note = excluded.p5,
-    origin = excluded.p6,
+set [status] = excluded.p3,
+    [amount] = excluded.p4,
+    [note] = excluded.p5,
+    [origin] = excluded.p6,
     [top] = excluded.p7,
-    name = excluded.p8,
-    since = excluded.p9,
-    step = excluded.p10,
-    tags = excluded.p11,
-    row_version = excluded.p12,
-    note_version = excluded.p13,
-    origin__first = excluded.p14,
-    changed_at = case when ((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.status as nvarchar(max)) + N'.' or (excluded.p3 is null and t.status is not null) or (excluded.p3 is not null and t.status is null))
-      or (excluded.p4 <> t.amount or (excluded.p4 is null and t.amount is not null) or (excluded.p4 is not null and t.amount is null))
-      or ((cast(excluded.p5 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.note as nvarchar(max)) + N'.' or (excluded.p5 is null and t.note is not null) or (excluded.p5 is not null and t.note is null))
-      or ((cast(excluded.p6 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.origin as nvarchar(max)) + N'.' or (excluded.p6 is null and t.origin is not null) or (excluded.p6 is not null and t.origin is null))
+    [name] = excluded.p8,
+    [since] = excluded.p9,
+    [step] = excluded.p10,
+    [tags] = excluded.p11,
+    [row_version] = excluded.p12,
+    [note_version] = excluded.p13,
+    [origin__first] = excluded.p14,
+    [changed_at] = case when ((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[status] as nvarchar(max)) + N'.' or (excluded.p3 is null and t.[status] is not null) or (excluded.p3 is not null and t.[status] is null))
+      or (excluded.p4 <> t.[amount] or (excluded.p4 is null and t.[amount] is not null) or (excluded.p4 is not null and t.[amount] is null))
+      or ((cast(excluded.p5 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[note] as nvarchar(max)) + N'.' or (excluded.p5 is null and t.[note] is not null) or (excluded.p5 is not null and t.[note] is null))
+      or ((cast(excluded.p6 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[origin] as nvarchar(max)) + N'.' or (excluded.p6 is null and t.[origin] is not null) or (excluded.p6 is not null and t.[origin] is null))
       or (excluded.p7 <> t.[top] or (excluded.p7 is null and t.[top] is not null) or (excluded.p7 is not null and t.[top] is null))
-      or ((cast(excluded.p8 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.name as nvarchar(max)) + N'.' or (excluded.p8 is null and t.name is not null) or (excluded.p8 is not null and t.name is null))
-      or (excluded.p9 <> t.since or (excluded.p9 is null and t.since is not null) or (excluded.p9 is not null and t.since is null))
-      or ((cast(excluded.p10 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.step as nvarchar(max)) + N'.' or (excluded.p10 is null and t.step is not null) or (excluded.p10 is not null and t.step is null))
-      or ((cast(excluded.p11 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.tags as nvarchar(max)) + N'.' or (excluded.p11 is null and t.tags is not null) or (excluded.p11 is not null and t.tags is null)) then sysutcdatetime() else t.changed_at end
-from every_rule as t
+      or ((cast(excluded.p8 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[name] as nvarchar(max)) + N'.' or (excluded.p8 is null and t.[name] is not null) or (excluded.p8 is not null and t.[name] is null))
+      or (excluded.p9 <> t.[since] or (excluded.p9 is null and t.[since] is not null) or (excluded.p9 is not null and t.[since] is null))
+      or ((cast(excluded.p10 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[step] as nvarchar(max)) + N'.' or (excluded.p10 is null and t.[step] is not null) or (excluded.p10 is not null and t.[step] is null))
+      or ((cast(excluded.p11 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[tags] as nvarchar(max)) + N'.' or (excluded.p11 is null and t.[tags] is not null) or (excluded.p11 is not null and t.[tags] is null)) then sysutcdatetime() else t.[changed_at] end
+from [every_rule] as t
 join (select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) as p1, cast(v.p2 as bigint) as p2, v.p3 as p3, cast(v.p4 as decimal(10,2)) as p4, v.p5 as p5, v.p6 as p6, cast(v.p7 as decimal(38,18)) as p7, v.p8 as p8, cast(replace(v.p9, N'Z', N'+00:00') as datetimeoffset(6)) as p9, v.p10 as p10, v.p11 as p11, v.p12 collate Latin1_General_BIN2 as p12, v.p13 collate Latin1_General_BIN2 as p13, v.p14 collate Latin1_General_BIN2 as p14
-    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9', p10 nvarchar(max) '$.p10', p11 nvarchar(max) '$.p11', p12 nvarchar(max) '$.p12', p13 nvarchar(max) '$.p13', p14 nvarchar(max) '$.p14') as v) as excluded on t.tenant = excluded.p1 and (t.tenant + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.' and t.no = excluded.p2
-where (((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.status as nvarchar(max)) + N'.' or (excluded.p3 is null and t.status is not null) or (excluded.p3 is not null and t.status is null))
-   or (excluded.p4 <> t.amount or (excluded.p4 is null and t.amount is not null) or (excluded.p4 is not null and t.amount is null))
-   or ((cast(excluded.p5 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.note as nvarchar(max)) + N'.' or (excluded.p5 is null and t.note is not null) or (excluded.p5 is not null and t.note is null))
-   or ((cast(excluded.p6 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.origin as nvarchar(max)) + N'.' or (excluded.p6 is null and t.origin is not null) or (excluded.p6 is not null and t.origin is null))
+    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9', p10 nvarchar(max) '$.p10', p11 nvarchar(max) '$.p11', p12 nvarchar(max) '$.p12', p13 nvarchar(max) '$.p13', p14 nvarchar(max) '$.p14') as v) as excluded on t.[tenant] = excluded.p1 and (t.[tenant] + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.' and t.[no] = excluded.p2
+where (((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[status] as nvarchar(max)) + N'.' or (excluded.p3 is null and t.[status] is not null) or (excluded.p3 is not null and t.[status] is null))
+   or (excluded.p4 <> t.[amount] or (excluded.p4 is null and t.[amount] is not null) or (excluded.p4 is not null and t.[amount] is null))
+   or ((cast(excluded.p5 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[note] as nvarchar(max)) + N'.' or (excluded.p5 is null and t.[note] is not null) or (excluded.p5 is not null and t.[note] is null))
+   or ((cast(excluded.p6 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[origin] as nvarchar(max)) + N'.' or (excluded.p6 is null and t.[origin] is not null) or (excluded.p6 is not null and t.[origin] is null))
    or (excluded.p7 <> t.[top] or (excluded.p7 is null and t.[top] is not null) or (excluded.p7 is not null and t.[top] is null))
-   or ((cast(excluded.p8 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.name as nvarchar(max)) + N'.' or (excluded.p8 is null and t.name is not null) or (excluded.p8 is not null and t.name is null))
-   or (excluded.p9 <> t.since or (excluded.p9 is null and t.since is not null) or (excluded.p9 is not null and t.since is null))
-   or ((cast(excluded.p10 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.step as nvarchar(max)) + N'.' or (excluded.p10 is null and t.step is not null) or (excluded.p10 is not null and t.step is null))
-   or ((cast(excluded.p11 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.tags as nvarchar(max)) + N'.' or (excluded.p11 is null and t.tags is not null) or (excluded.p11 is not null and t.tags is null))
-   or (excluded.p12 <> t.row_version or (excluded.p12 is null and t.row_version is not null) or (excluded.p12 is not null and t.row_version is null))
-   or (excluded.p13 <> t.note_version or (excluded.p13 is null and t.note_version is not null) or (excluded.p13 is not null and t.note_version is null))
-   or (excluded.p14 <> t.origin__first or (excluded.p14 is null and t.origin__first is not null) or (excluded.p14 is not null and t.origin__first is null)));
+   or ((cast(excluded.p8 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[name] as nvarchar(max)) + N'.' or (excluded.p8 is null and t.[name] is not null) or (excluded.p8 is not null and t.[name] is null))
+   or (excluded.p9 <> t.[since] or (excluded.p9 is null and t.[since] is not null) or (excluded.p9 is not null and t.[since] is null))
+   or ((cast(excluded.p10 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[step] as nvarchar(max)) + N'.' or (excluded.p10 is null and t.[step] is not null) or (excluded.p10 is not null and t.[step] is null))
+   or ((cast(excluded.p11 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[tags] as nvarchar(max)) + N'.' or (excluded.p11 is null and t.[tags] is not null) or (excluded.p11 is not null and t.[tags] is null))
+   or (excluded.p12 <> t.[row_version] or (excluded.p12 is null and t.[row_version] is not null) or (excluded.p12 is not null and t.[row_version] is null))
+   or (excluded.p13 <> t.[note_version] or (excluded.p13 is null and t.[note_version] is not null) or (excluded.p13 is not null and t.[note_version] is null))
+   or (excluded.p14 <> t.[origin__first] or (excluded.p14 is null and t.[origin__first] is not null) or (excluded.p14 is not null and t.[origin__first] is null)));
 
 -- Insert rows:
 -- The same parameters.
@@ -503,7 +503,7 @@ declare @hookfold_tries int = 5;
 while @hookfold_tries > 0
 begin
 begin try
-insert into every_rule (tenant, no, status, amount, note, origin, [top], name, since, step, tags, row_version, note_version, origin__first, changed_at)
+insert into [every_rule] ([tenant], [no], [status], [amount], [note], [origin], [top], [name], [since], [step], [tags], [row_version], [note_version], [origin__first], [changed_at])
 select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     cast(v.p2 as bigint),
     v.p3,
@@ -520,7 +520,7 @@ select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     v.p14 collate Latin1_General_BIN2,
     sysutcdatetime()
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9', p10 nvarchar(max) '$.p10', p11 nvarchar(max) '$.p11', p12 nvarchar(max) '$.p12', p13 nvarchar(max) '$.p13', p14 nvarchar(max) '$.p14') as v
-where not exists (select 1 from every_rule as t where t.tenant = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.tenant + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.no = cast(v.p2 as bigint));
+where not exists (select 1 from [every_rule] as t where t.[tenant] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[tenant] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.[no] = cast(v.p2 as bigint));
 set @hookfold_tries = 0;
 end try
 begin catch

@@ -61,8 +61,8 @@ on duplicate key update `id` = `user`.`id`;
 
 -- What has to be there:
 create table [user] (
-    id uniqueidentifier not null,
-    primary key (id)
+    [id] uniqueidentifier not null,
+    primary key ([id])
 );
 
 -- Join rows into the table:
@@ -71,10 +71,10 @@ declare @hookfold_tries int = 5;
 while @hookfold_tries > 0
 begin
 begin try
-insert into [user] (id)
+insert into [user] ([id])
 select cast(v.p1 as uniqueidentifier)
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v
-where not exists (select 1 from [user] as t where t.id = cast(v.p1 as uniqueidentifier));
+where not exists (select 1 from [user] as t where t.[id] = cast(v.p1 as uniqueidentifier));
 set @hookfold_tries = 0;
 end try
 begin catch

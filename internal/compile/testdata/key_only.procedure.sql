@@ -44,11 +44,11 @@ commit;
 -- often as one likes, inside a transaction or not; @hookfold_changed tells whether anything has changed. Versions are
 -- text and compared as bytes; NULL is older than all. What is left out, or NULL, says nothing, but for the columns of a
 -- version that is given:
---   exec hookfold_user @id = …;
+--   exec [hookfold_user] @id = …;
 --   @id: key, uuid
--- To remove it: drop procedure hookfold_user;
+-- To remove it: drop procedure [hookfold_user];
 
-create or alter procedure hookfold_user
+create or alter procedure [hookfold_user]
     @id uniqueidentifier,
     @hookfold_changed bit = null output
 as
@@ -64,9 +64,9 @@ declare @hookfold_tries int = 5;
 while @hookfold_tries > 0
 begin
 begin try
-insert into [user] (id)
+insert into [user] ([id])
 select @id
-where not exists (select 1 from [user] as t where t.id = @id);
+where not exists (select 1 from [user] as t where t.[id] = @id);
 set @hookfold_written = @hookfold_written + @@rowcount;
 set @hookfold_tries = 0;
 end try

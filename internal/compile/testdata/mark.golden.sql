@@ -348,32 +348,32 @@ straight_join `hookfold_tombstones` as t force index (`PRIMARY`) on t.`table_nam
 -- Each statement is for a batch: @rows is a JSON list with an object per row, with the number n of the row and a text, or null, for each of p1, p2, …; v.p1 is p1. No key may come twice in a batch. @table is the name of the table.
 
 -- What has to be there:
-create table customer (
-    id nvarchar(450) collate Latin1_General_BIN2 not null,
-    email nvarchar(max),
+create table [customer] (
+    [id] nvarchar(450) collate Latin1_General_BIN2 not null,
+    [email] nvarchar(max),
     [plan] nvarchar(max),
-    changed_at datetimeoffset(6),
-    row_version nvarchar(450) collate Latin1_General_BIN2,
-    plan__first nvarchar(450) collate Latin1_General_BIN2,
-    seen_version nvarchar(450) collate Latin1_General_BIN2,
-    delete_version nvarchar(450) collate Latin1_General_BIN2,
-    deleted_at datetimeoffset(6),
-    primary key (id)
+    [changed_at] datetimeoffset(6),
+    [row_version] nvarchar(450) collate Latin1_General_BIN2,
+    [plan__first] nvarchar(450) collate Latin1_General_BIN2,
+    [seen_version] nvarchar(450) collate Latin1_General_BIN2,
+    [delete_version] nvarchar(450) collate Latin1_General_BIN2,
+    [deleted_at] datetimeoffset(6),
+    primary key ([id])
 );
-if object_id(N'hookfold_tombstones', N'U') is null
-create table hookfold_tombstones (
-    table_name nvarchar(128) collate Latin1_General_BIN2 not null,
+if object_id(N'[hookfold_tombstones]', N'U') is null
+create table [hookfold_tombstones] (
+    [table_name] nvarchar(128) collate Latin1_General_BIN2 not null,
     [key] nvarchar(500) collate Latin1_General_BIN2 not null,
-    delete_version nvarchar(255) collate Latin1_General_BIN2 not null,
-    deleted_at datetimeoffset(6),
-    stored_at datetimeoffset(6) not null,
-    primary key nonclustered (table_name, [key])
+    [delete_version] nvarchar(255) collate Latin1_General_BIN2 not null,
+    [deleted_at] datetimeoffset(6),
+    [stored_at] datetimeoffset(6) not null,
+    primary key nonclustered ([table_name], [key])
 );
-if object_id(N'hookfold_meta', N'U') is null
-create table hookfold_meta (
-    table_name nvarchar(128) collate Latin1_General_BIN2 not null,
-    purged_upto nvarchar(255) collate Latin1_General_BIN2 not null,
-    primary key nonclustered (table_name)
+if object_id(N'[hookfold_meta]', N'U') is null
+create table [hookfold_meta] (
+    [table_name] nvarchar(128) collate Latin1_General_BIN2 not null,
+    [purged_upto] nvarchar(255) collate Latin1_General_BIN2 not null,
+    primary key nonclustered ([table_name])
 );
 
 -- What becomes of a row is not told by the row alone. So in one transaction: lock, then read all that the batch
@@ -384,22 +384,22 @@ exec @got = sp_getapplock @Resource = N'hookfold 0', @LockMode = N'Exclusive', @
 
 -- Read and lock rows:
 --   p1 id: key, text
-select v.n, t.id, t.email, t.[plan], t.row_version, t.plan__first, t.seen_version, t.delete_version, t.deleted_at, t.changed_at
+select v.n, t.[id], t.[email], t.[plan], t.[row_version], t.[plan__first], t.[seen_version], t.[delete_version], t.[deleted_at], t.[changed_at]
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v
-join customer as t with (updlock, rowlock) on t.id = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.id + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.'
+join [customer] as t with (updlock, rowlock) on t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.'
 order by v.n;
 
 -- Read deletes of rows that are not there:
-select t.[key], t.delete_version, t.deleted_at from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join hookfold_tombstones as t on t.table_name = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));
+select t.[key], t.[delete_version], t.[deleted_at] from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_tombstones] as t on t.[table_name] = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));
 
 -- Read up to which version deletes were forgotten:
-select t.purged_upto from hookfold_meta as t where t.table_name = @table;
+select t.[purged_upto] from [hookfold_meta] as t where t.[table_name] = @table;
 
 -- Remove rows:
 -- The same parameters.
 delete t
-from customer as t
-join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.id = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.id + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+from [customer] as t
+join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
 
 -- Change rows:
 --   p1 id: key, text
@@ -411,26 +411,26 @@ join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.id = 
 --   p7 delete_version: the version of its delete, NULL if there is none
 --   p8 deleted_at: the time of its delete, NULL unless it is deleted
 update t
-set email = excluded.p2,
+set [email] = excluded.p2,
     [plan] = excluded.p3,
-    row_version = excluded.p4,
-    plan__first = excluded.p5,
-    seen_version = excluded.p6,
-    delete_version = excluded.p7,
-    deleted_at = excluded.p8,
-    changed_at = case when ((cast(excluded.p2 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.email as nvarchar(max)) + N'.' or (excluded.p2 is null and t.email is not null) or (excluded.p2 is not null and t.email is null))
+    [row_version] = excluded.p4,
+    [plan__first] = excluded.p5,
+    [seen_version] = excluded.p6,
+    [delete_version] = excluded.p7,
+    [deleted_at] = excluded.p8,
+    [changed_at] = case when ((cast(excluded.p2 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[email] as nvarchar(max)) + N'.' or (excluded.p2 is null and t.[email] is not null) or (excluded.p2 is not null and t.[email] is null))
       or ((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[plan] as nvarchar(max)) + N'.' or (excluded.p3 is null and t.[plan] is not null) or (excluded.p3 is not null and t.[plan] is null))
-      or (excluded.p8 <> t.deleted_at or (excluded.p8 is null and t.deleted_at is not null) or (excluded.p8 is not null and t.deleted_at is null)) then sysutcdatetime() else t.changed_at end
-from customer as t
+      or (excluded.p8 <> t.[deleted_at] or (excluded.p8 is null and t.[deleted_at] is not null) or (excluded.p8 is not null and t.[deleted_at] is null)) then sysutcdatetime() else t.[changed_at] end
+from [customer] as t
 join (select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) as p1, v.p2 as p2, v.p3 as p3, v.p4 collate Latin1_General_BIN2 as p4, v.p5 collate Latin1_General_BIN2 as p5, v.p6 collate Latin1_General_BIN2 as p6, v.p7 collate Latin1_General_BIN2 as p7, cast(replace(v.p8, N'Z', N'+00:00') as datetimeoffset(6)) as p8
-    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8') as v) as excluded on t.id = excluded.p1 and (t.id + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.'
-where (((cast(excluded.p2 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.email as nvarchar(max)) + N'.' or (excluded.p2 is null and t.email is not null) or (excluded.p2 is not null and t.email is null))
+    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8') as v) as excluded on t.[id] = excluded.p1 and (t.[id] + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.'
+where (((cast(excluded.p2 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[email] as nvarchar(max)) + N'.' or (excluded.p2 is null and t.[email] is not null) or (excluded.p2 is not null and t.[email] is null))
    or ((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[plan] as nvarchar(max)) + N'.' or (excluded.p3 is null and t.[plan] is not null) or (excluded.p3 is not null and t.[plan] is null))
-   or (excluded.p4 <> t.row_version or (excluded.p4 is null and t.row_version is not null) or (excluded.p4 is not null and t.row_version is null))
-   or (excluded.p5 <> t.plan__first or (excluded.p5 is null and t.plan__first is not null) or (excluded.p5 is not null and t.plan__first is null))
-   or (excluded.p6 <> t.seen_version or (excluded.p6 is null and t.seen_version is not null) or (excluded.p6 is not null and t.seen_version is null))
-   or (excluded.p7 <> t.delete_version or (excluded.p7 is null and t.delete_version is not null) or (excluded.p7 is not null and t.delete_version is null))
-   or (excluded.p8 <> t.deleted_at or (excluded.p8 is null and t.deleted_at is not null) or (excluded.p8 is not null and t.deleted_at is null)));
+   or (excluded.p4 <> t.[row_version] or (excluded.p4 is null and t.[row_version] is not null) or (excluded.p4 is not null and t.[row_version] is null))
+   or (excluded.p5 <> t.[plan__first] or (excluded.p5 is null and t.[plan__first] is not null) or (excluded.p5 is not null and t.[plan__first] is null))
+   or (excluded.p6 <> t.[seen_version] or (excluded.p6 is null and t.[seen_version] is not null) or (excluded.p6 is not null and t.[seen_version] is null))
+   or (excluded.p7 <> t.[delete_version] or (excluded.p7 is null and t.[delete_version] is not null) or (excluded.p7 is not null and t.[delete_version] is null))
+   or (excluded.p8 <> t.[deleted_at] or (excluded.p8 is null and t.[deleted_at] is not null) or (excluded.p8 is not null and t.[deleted_at] is null)));
 
 -- Insert rows:
 -- The same parameters.
@@ -438,7 +438,7 @@ declare @hookfold_tries int = 5;
 while @hookfold_tries > 0
 begin
 begin try
-insert into customer (id, email, [plan], row_version, plan__first, seen_version, delete_version, deleted_at, changed_at)
+insert into [customer] ([id], [email], [plan], [row_version], [plan__first], [seen_version], [delete_version], [deleted_at], [changed_at])
 select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     v.p2,
     v.p3,
@@ -449,7 +449,7 @@ select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     cast(replace(v.p8, N'Z', N'+00:00') as datetimeoffset(6)),
     sysutcdatetime()
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8') as v
-where not exists (select 1 from customer as t where t.id = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.id + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [customer] as t where t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
 set @hookfold_tries = 0;
 end try
 begin catch
@@ -462,14 +462,14 @@ end catch;
 end;
 
 -- Remember deletes of rows that are not there,
-update t set delete_version = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)),
-    deleted_at = cast(replace(v.p4, N'Z', N'+00:00') as datetimeoffset(6)),
-    stored_at = sysutcdatetime()
-from hookfold_tombstones as t join openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4') as v on t.table_name = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));
-insert into hookfold_tombstones (table_name, [key], delete_version, deleted_at, stored_at)
+update t set [delete_version] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)),
+    [deleted_at] = cast(replace(v.p4, N'Z', N'+00:00') as datetimeoffset(6)),
+    [stored_at] = sysutcdatetime()
+from [hookfold_tombstones] as t join openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4') as v on t.[table_name] = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));
+insert into [hookfold_tombstones] ([table_name], [key], [delete_version], [deleted_at], [stored_at])
 select @table, cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)), cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)), cast(replace(v.p4, N'Z', N'+00:00') as datetimeoffset(6)), sysutcdatetime() from openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4') as v
-where not exists (select 1 from hookfold_tombstones as t where t.table_name = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)));
+where not exists (select 1 from [hookfold_tombstones] as t where t.[table_name] = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)));
 
 -- and forget those that a row remembers:
-delete t from hookfold_tombstones as t join openjson(@rows) with (p2 nvarchar(max) '$.p2') as v on t.table_name = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));
+delete t from [hookfold_tombstones] as t join openjson(@rows) with (p2 nvarchar(max) '$.p2') as v on t.[table_name] = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));
 

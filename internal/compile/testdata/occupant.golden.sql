@@ -450,32 +450,32 @@ set t.`channel` = case when cast(excluded.p3 as binary) >= cast(coalesce(t.`key_
 -- Each statement is for a batch: @rows is a JSON list with an object per row, with the number n of the row and a text, or null, for each of p1, p2, …; v.p1 is p1. No key may come twice in a batch. @table is the name of the table.
 
 -- What has to be there:
-create table booking (
-    ref nvarchar(450) collate Latin1_General_BIN2 not null,
-    status nvarchar(max),
-    invitee nvarchar(max),
-    no_show bit,
-    channel nvarchar(max),
-    changed_at datetimeoffset(6),
-    row_version nvarchar(450) collate Latin1_General_BIN2,
-    key_version nvarchar(450) collate Latin1_General_BIN2,
-    no_show_version nvarchar(450) collate Latin1_General_BIN2,
-    occupant_since nvarchar(450) collate Latin1_General_BIN2,
-    occupant_id nvarchar(450) collate Latin1_General_BIN2,
-    primary key (ref)
+create table [booking] (
+    [ref] nvarchar(450) collate Latin1_General_BIN2 not null,
+    [status] nvarchar(max),
+    [invitee] nvarchar(max),
+    [no_show] bit,
+    [channel] nvarchar(max),
+    [changed_at] datetimeoffset(6),
+    [row_version] nvarchar(450) collate Latin1_General_BIN2,
+    [key_version] nvarchar(450) collate Latin1_General_BIN2,
+    [no_show_version] nvarchar(450) collate Latin1_General_BIN2,
+    [occupant_since] nvarchar(450) collate Latin1_General_BIN2,
+    [occupant_id] nvarchar(450) collate Latin1_General_BIN2,
+    primary key ([ref])
 );
-create table booking_occupants (
-    ref nvarchar(450) collate Latin1_General_BIN2 not null,
-    occupant_id nvarchar(450) collate Latin1_General_BIN2 not null,
-    status nvarchar(max),
-    invitee nvarchar(max),
-    no_show bit,
-    channel nvarchar(max),
-    row_version nvarchar(450) collate Latin1_General_BIN2,
-    key_version nvarchar(450) collate Latin1_General_BIN2,
-    no_show_version nvarchar(450) collate Latin1_General_BIN2,
-    occupant_since nvarchar(450) collate Latin1_General_BIN2,
-    primary key (ref, occupant_id)
+create table [booking_occupants] (
+    [ref] nvarchar(450) collate Latin1_General_BIN2 not null,
+    [occupant_id] nvarchar(450) collate Latin1_General_BIN2 not null,
+    [status] nvarchar(max),
+    [invitee] nvarchar(max),
+    [no_show] bit,
+    [channel] nvarchar(max),
+    [row_version] nvarchar(450) collate Latin1_General_BIN2,
+    [key_version] nvarchar(450) collate Latin1_General_BIN2,
+    [no_show_version] nvarchar(450) collate Latin1_General_BIN2,
+    [occupant_since] nvarchar(450) collate Latin1_General_BIN2,
+    primary key ([ref], [occupant_id])
 );
 
 -- What becomes of a row is not told by the row alone. So in one transaction: lock, then read all that the batch
@@ -486,22 +486,22 @@ exec @got = sp_getapplock @Resource = N'hookfold 0', @LockMode = N'Exclusive', @
 
 -- Read and lock rows:
 --   p1 ref: key, text
-select v.n, t.ref, t.status, t.invitee, t.no_show, t.channel, t.row_version, t.key_version, t.no_show_version, t.occupant_since, t.occupant_id, t.changed_at
+select v.n, t.[ref], t.[status], t.[invitee], t.[no_show], t.[channel], t.[row_version], t.[key_version], t.[no_show_version], t.[occupant_since], t.[occupant_id], t.[changed_at]
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v
-join booking as t with (updlock, rowlock) on t.ref = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.ref + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.'
+join [booking] as t with (updlock, rowlock) on t.[ref] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[ref] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.'
 order by v.n;
 
 -- Read all records of the keys:
 --   p1 ref: key, text
-select v.n, t.ref, t.occupant_id, t.status, t.invitee, t.no_show, t.channel, t.row_version, t.key_version, t.no_show_version, t.occupant_since
+select v.n, t.[ref], t.[occupant_id], t.[status], t.[invitee], t.[no_show], t.[channel], t.[row_version], t.[key_version], t.[no_show_version], t.[occupant_since]
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v
-join booking_occupants as t on t.ref = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.ref + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+join [booking_occupants] as t on t.[ref] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[ref] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
 
 -- Remove rows:
 --   p1 ref: key, text
 delete t
-from booking as t
-join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.ref = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.ref + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+from [booking] as t
+join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.[ref] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[ref] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
 
 -- Change rows:
 --   p1 ref: key, text
@@ -515,31 +515,31 @@ join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.ref =
 --   p9 occupant_since: since when the occupant holds the row, NULL if unknown
 --   p10 occupant_id: the occupant
 update t
-set status = excluded.p2,
-    invitee = excluded.p3,
-    no_show = excluded.p4,
-    channel = case when excluded.p7 is null then t.channel else excluded.p5 end,
-    row_version = excluded.p6,
-    key_version = excluded.p7,
-    no_show_version = excluded.p8,
-    occupant_since = excluded.p9,
-    occupant_id = excluded.p10,
-    changed_at = case when ((cast(excluded.p2 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.status as nvarchar(max)) + N'.' or (excluded.p2 is null and t.status is not null) or (excluded.p2 is not null and t.status is null))
-      or ((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.invitee as nvarchar(max)) + N'.' or (excluded.p3 is null and t.invitee is not null) or (excluded.p3 is not null and t.invitee is null))
-      or (excluded.p4 <> t.no_show or (excluded.p4 is null and t.no_show is not null) or (excluded.p4 is not null and t.no_show is null))
-      or ((cast(case when excluded.p7 is null then t.channel else excluded.p5 end as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.channel as nvarchar(max)) + N'.' or (case when excluded.p7 is null then t.channel else excluded.p5 end is null and t.channel is not null) or (case when excluded.p7 is null then t.channel else excluded.p5 end is not null and t.channel is null)) then sysutcdatetime() else t.changed_at end
-from booking as t
+set [status] = excluded.p2,
+    [invitee] = excluded.p3,
+    [no_show] = excluded.p4,
+    [channel] = case when excluded.p7 is null then t.[channel] else excluded.p5 end,
+    [row_version] = excluded.p6,
+    [key_version] = excluded.p7,
+    [no_show_version] = excluded.p8,
+    [occupant_since] = excluded.p9,
+    [occupant_id] = excluded.p10,
+    [changed_at] = case when ((cast(excluded.p2 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[status] as nvarchar(max)) + N'.' or (excluded.p2 is null and t.[status] is not null) or (excluded.p2 is not null and t.[status] is null))
+      or ((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[invitee] as nvarchar(max)) + N'.' or (excluded.p3 is null and t.[invitee] is not null) or (excluded.p3 is not null and t.[invitee] is null))
+      or (excluded.p4 <> t.[no_show] or (excluded.p4 is null and t.[no_show] is not null) or (excluded.p4 is not null and t.[no_show] is null))
+      or ((cast(case when excluded.p7 is null then t.[channel] else excluded.p5 end as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[channel] as nvarchar(max)) + N'.' or (case when excluded.p7 is null then t.[channel] else excluded.p5 end is null and t.[channel] is not null) or (case when excluded.p7 is null then t.[channel] else excluded.p5 end is not null and t.[channel] is null)) then sysutcdatetime() else t.[changed_at] end
+from [booking] as t
 join (select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) as p1, v.p2 as p2, v.p3 as p3, cast(v.p4 as bit) as p4, v.p5 as p5, v.p6 collate Latin1_General_BIN2 as p6, v.p7 collate Latin1_General_BIN2 as p7, v.p8 collate Latin1_General_BIN2 as p8, v.p9 collate Latin1_General_BIN2 as p9, cast(v.p10 collate Latin1_General_BIN2 as nvarchar(4000)) as p10
-    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9', p10 nvarchar(max) '$.p10') as v) as excluded on t.ref = excluded.p1 and (t.ref + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.'
-where (((cast(excluded.p2 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.status as nvarchar(max)) + N'.' or (excluded.p2 is null and t.status is not null) or (excluded.p2 is not null and t.status is null))
-   or ((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.invitee as nvarchar(max)) + N'.' or (excluded.p3 is null and t.invitee is not null) or (excluded.p3 is not null and t.invitee is null))
-   or (excluded.p4 <> t.no_show or (excluded.p4 is null and t.no_show is not null) or (excluded.p4 is not null and t.no_show is null))
-   or ((cast(case when excluded.p7 is null then t.channel else excluded.p5 end as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.channel as nvarchar(max)) + N'.' or (case when excluded.p7 is null then t.channel else excluded.p5 end is null and t.channel is not null) or (case when excluded.p7 is null then t.channel else excluded.p5 end is not null and t.channel is null))
-   or (excluded.p6 <> t.row_version or (excluded.p6 is null and t.row_version is not null) or (excluded.p6 is not null and t.row_version is null))
-   or (excluded.p7 <> t.key_version or (excluded.p7 is null and t.key_version is not null) or (excluded.p7 is not null and t.key_version is null))
-   or (excluded.p8 <> t.no_show_version or (excluded.p8 is null and t.no_show_version is not null) or (excluded.p8 is not null and t.no_show_version is null))
-   or (excluded.p9 <> t.occupant_since or (excluded.p9 is null and t.occupant_since is not null) or (excluded.p9 is not null and t.occupant_since is null))
-   or ((cast(excluded.p10 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.occupant_id as nvarchar(max)) + N'.' or (excluded.p10 is null and t.occupant_id is not null) or (excluded.p10 is not null and t.occupant_id is null)));
+    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9', p10 nvarchar(max) '$.p10') as v) as excluded on t.[ref] = excluded.p1 and (t.[ref] + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.'
+where (((cast(excluded.p2 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[status] as nvarchar(max)) + N'.' or (excluded.p2 is null and t.[status] is not null) or (excluded.p2 is not null and t.[status] is null))
+   or ((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[invitee] as nvarchar(max)) + N'.' or (excluded.p3 is null and t.[invitee] is not null) or (excluded.p3 is not null and t.[invitee] is null))
+   or (excluded.p4 <> t.[no_show] or (excluded.p4 is null and t.[no_show] is not null) or (excluded.p4 is not null and t.[no_show] is null))
+   or ((cast(case when excluded.p7 is null then t.[channel] else excluded.p5 end as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[channel] as nvarchar(max)) + N'.' or (case when excluded.p7 is null then t.[channel] else excluded.p5 end is null and t.[channel] is not null) or (case when excluded.p7 is null then t.[channel] else excluded.p5 end is not null and t.[channel] is null))
+   or (excluded.p6 <> t.[row_version] or (excluded.p6 is null and t.[row_version] is not null) or (excluded.p6 is not null and t.[row_version] is null))
+   or (excluded.p7 <> t.[key_version] or (excluded.p7 is null and t.[key_version] is not null) or (excluded.p7 is not null and t.[key_version] is null))
+   or (excluded.p8 <> t.[no_show_version] or (excluded.p8 is null and t.[no_show_version] is not null) or (excluded.p8 is not null and t.[no_show_version] is null))
+   or (excluded.p9 <> t.[occupant_since] or (excluded.p9 is null and t.[occupant_since] is not null) or (excluded.p9 is not null and t.[occupant_since] is null))
+   or ((cast(excluded.p10 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[occupant_id] as nvarchar(max)) + N'.' or (excluded.p10 is null and t.[occupant_id] is not null) or (excluded.p10 is not null and t.[occupant_id] is null)));
 
 -- Insert rows:
 -- The same parameters.
@@ -547,7 +547,7 @@ declare @hookfold_tries int = 5;
 while @hookfold_tries > 0
 begin
 begin try
-insert into booking (ref, status, invitee, no_show, channel, row_version, key_version, no_show_version, occupant_since, occupant_id, changed_at)
+insert into [booking] ([ref], [status], [invitee], [no_show], [channel], [row_version], [key_version], [no_show_version], [occupant_since], [occupant_id], [changed_at])
 select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     v.p2,
     v.p3,
@@ -560,7 +560,7 @@ select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     cast(v.p10 collate Latin1_General_BIN2 as nvarchar(4000)),
     sysutcdatetime()
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9', p10 nvarchar(max) '$.p10') as v
-where not exists (select 1 from booking as t where t.ref = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.ref + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [booking] as t where t.[ref] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[ref] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
 set @hookfold_tries = 0;
 end try
 begin catch
@@ -587,7 +587,7 @@ declare @hookfold_tries int = 5;
 while @hookfold_tries > 0
 begin
 begin try
-insert into booking_occupants (ref, occupant_id, status, invitee, no_show, channel, row_version, key_version, no_show_version, occupant_since)
+insert into [booking_occupants] ([ref], [occupant_id], [status], [invitee], [no_show], [channel], [row_version], [key_version], [no_show_version], [occupant_since])
 select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)),
     v.p3,
@@ -599,27 +599,27 @@ select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     v.p9 collate Latin1_General_BIN2,
     v.p10 collate Latin1_General_BIN2
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9', p10 nvarchar(max) '$.p10') as v
-where not exists (select 1 from booking_occupants as t where t.ref = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.ref + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.occupant_id = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.occupant_id + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [booking_occupants] as t where t.[ref] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[ref] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.[occupant_id] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[occupant_id] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
 update t
-set status = excluded.p3,
-    invitee = excluded.p4,
-    no_show = excluded.p5,
-    channel = excluded.p6,
-    row_version = excluded.p7,
-    key_version = excluded.p8,
-    no_show_version = excluded.p9,
-    occupant_since = excluded.p10
-from booking_occupants as t
+set [status] = excluded.p3,
+    [invitee] = excluded.p4,
+    [no_show] = excluded.p5,
+    [channel] = excluded.p6,
+    [row_version] = excluded.p7,
+    [key_version] = excluded.p8,
+    [no_show_version] = excluded.p9,
+    [occupant_since] = excluded.p10
+from [booking_occupants] as t
 join (select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) as p1, cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) as p2, v.p3 as p3, v.p4 as p4, cast(v.p5 as bit) as p5, v.p6 as p6, v.p7 collate Latin1_General_BIN2 as p7, v.p8 collate Latin1_General_BIN2 as p8, v.p9 collate Latin1_General_BIN2 as p9, v.p10 collate Latin1_General_BIN2 as p10
-    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9', p10 nvarchar(max) '$.p10') as v) as excluded on t.ref = excluded.p1 and (t.ref + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.' and t.occupant_id = excluded.p2 and (t.occupant_id + N'.') collate Latin1_General_BIN2 = excluded.p2 + N'.'
-where (((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.status as nvarchar(max)) + N'.' or (excluded.p3 is null and t.status is not null) or (excluded.p3 is not null and t.status is null))
-   or ((cast(excluded.p4 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.invitee as nvarchar(max)) + N'.' or (excluded.p4 is null and t.invitee is not null) or (excluded.p4 is not null and t.invitee is null))
-   or (excluded.p5 <> t.no_show or (excluded.p5 is null and t.no_show is not null) or (excluded.p5 is not null and t.no_show is null))
-   or ((cast(excluded.p6 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.channel as nvarchar(max)) + N'.' or (excluded.p6 is null and t.channel is not null) or (excluded.p6 is not null and t.channel is null))
-   or (excluded.p7 <> t.row_version or (excluded.p7 is null and t.row_version is not null) or (excluded.p7 is not null and t.row_version is null))
-   or (excluded.p8 <> t.key_version or (excluded.p8 is null and t.key_version is not null) or (excluded.p8 is not null and t.key_version is null))
-   or (excluded.p9 <> t.no_show_version or (excluded.p9 is null and t.no_show_version is not null) or (excluded.p9 is not null and t.no_show_version is null))
-   or (excluded.p10 <> t.occupant_since or (excluded.p10 is null and t.occupant_since is not null) or (excluded.p10 is not null and t.occupant_since is null)));
+    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9', p10 nvarchar(max) '$.p10') as v) as excluded on t.[ref] = excluded.p1 and (t.[ref] + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.' and t.[occupant_id] = excluded.p2 and (t.[occupant_id] + N'.') collate Latin1_General_BIN2 = excluded.p2 + N'.'
+where (((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[status] as nvarchar(max)) + N'.' or (excluded.p3 is null and t.[status] is not null) or (excluded.p3 is not null and t.[status] is null))
+   or ((cast(excluded.p4 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[invitee] as nvarchar(max)) + N'.' or (excluded.p4 is null and t.[invitee] is not null) or (excluded.p4 is not null and t.[invitee] is null))
+   or (excluded.p5 <> t.[no_show] or (excluded.p5 is null and t.[no_show] is not null) or (excluded.p5 is not null and t.[no_show] is null))
+   or ((cast(excluded.p6 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[channel] as nvarchar(max)) + N'.' or (excluded.p6 is null and t.[channel] is not null) or (excluded.p6 is not null and t.[channel] is null))
+   or (excluded.p7 <> t.[row_version] or (excluded.p7 is null and t.[row_version] is not null) or (excluded.p7 is not null and t.[row_version] is null))
+   or (excluded.p8 <> t.[key_version] or (excluded.p8 is null and t.[key_version] is not null) or (excluded.p8 is not null and t.[key_version] is null))
+   or (excluded.p9 <> t.[no_show_version] or (excluded.p9 is null and t.[no_show_version] is not null) or (excluded.p9 is not null and t.[no_show_version] is null))
+   or (excluded.p10 <> t.[occupant_since] or (excluded.p10 is null and t.[occupant_since] is not null) or (excluded.p10 is not null and t.[occupant_since] is null)));
 set @hookfold_tries = 0;
 end try
 begin catch
@@ -634,6 +634,6 @@ end;
 -- Remove the records of a key that is no chain's any more:
 --   p1 ref: key, text
 delete t
-from booking_occupants as t
-join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.ref = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.ref + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+from [booking_occupants] as t
+join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.[ref] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[ref] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
 

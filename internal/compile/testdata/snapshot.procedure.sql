@@ -61,7 +61,7 @@ commit;
 -- often as one likes, inside a transaction or not; @hookfold_changed tells whether anything has changed. Versions are
 -- text and compared as bytes; NULL is older than all. What is left out, or NULL, says nothing, but for the columns of a
 -- version that is given:
---   exec hookfold_payment @id = …, @user_id = …, @amount = …, …;
+--   exec [hookfold_payment] @id = …, @user_id = …, @amount = …, …;
 --   @id: key, text
 --   @user_id: uuid, latest, set if row_version is not NULL
 --   @amount: numeric, latest, set if row_version is not NULL
@@ -73,9 +73,9 @@ commit;
 -- version. Of a time @at (datetimeoffset) and the event's text @body that is:
 --   replace(convert(varchar(27), cast(switchoffset(@at, '+00:00') as datetime2(7)), 121), ' ', 'T') + '00Z/0/'
 --     + lower(left(convert(varchar(64), hashbytes('SHA2_256', @body), 2), 16))
--- To remove it: drop procedure hookfold_payment;
+-- To remove it: drop procedure [hookfold_payment];
 
-create or alter procedure hookfold_payment
+create or alter procedure [hookfold_payment]
     @id nvarchar(4000),
     @user_id uniqueidentifier = null,
     @amount decimal(38,18) = null,
@@ -99,22 +99,22 @@ declare @hookfold_tries int = 5;
 while @hookfold_tries > 0
 begin
 begin try
-insert into payment (id, user_id, amount, paid_at, row_version)
+insert into [payment] ([id], [user_id], [amount], [paid_at], [row_version])
 select cast(@id collate Latin1_General_BIN2 as nvarchar(4000)),
     @user_id,
     @amount,
     @paid_at,
     @row_version collate Latin1_General_BIN2
-where not exists (select 1 from payment as t where t.id = cast(@id collate Latin1_General_BIN2 as nvarchar(4000)) and (t.id + N'.') collate Latin1_General_BIN2 = cast(@id collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [payment] as t where t.[id] = cast(@id collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(@id collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
 set @hookfold_written = @hookfold_written + @@rowcount;
 update t
-set user_id = case when @row_version collate Latin1_General_BIN2 >= coalesce(t.row_version, '') collate Latin1_General_BIN2 then @user_id else t.user_id end,
-    amount = case when @row_version collate Latin1_General_BIN2 >= coalesce(t.row_version, '') collate Latin1_General_BIN2 then @amount else t.amount end,
-    paid_at = case when @row_version collate Latin1_General_BIN2 >= coalesce(t.row_version, '') collate Latin1_General_BIN2 then @paid_at else t.paid_at end,
-    row_version = case when @row_version collate Latin1_General_BIN2 >= coalesce(t.row_version, '') collate Latin1_General_BIN2 then @row_version else t.row_version end
-from payment as t
-where t.id = cast(@id collate Latin1_General_BIN2 as nvarchar(4000)) and (t.id + N'.') collate Latin1_General_BIN2 = cast(@id collate Latin1_General_BIN2 as nvarchar(4000)) + N'.'
-  and ((@row_version collate Latin1_General_BIN2 >= coalesce(t.row_version, '') collate Latin1_General_BIN2 and ((@user_id <> t.user_id or (@user_id is null and t.user_id is not null) or (@user_id is not null and t.user_id is null)) or (@amount <> t.amount or (@amount is null and t.amount is not null) or (@amount is not null and t.amount is null)) or (@paid_at <> t.paid_at or (@paid_at is null and t.paid_at is not null) or (@paid_at is not null and t.paid_at is null)) or (@row_version <> t.row_version or (@row_version is null and t.row_version is not null) or (@row_version is not null and t.row_version is null)))));
+set [user_id] = case when @row_version collate Latin1_General_BIN2 >= coalesce(t.[row_version], '') collate Latin1_General_BIN2 then @user_id else t.[user_id] end,
+    [amount] = case when @row_version collate Latin1_General_BIN2 >= coalesce(t.[row_version], '') collate Latin1_General_BIN2 then @amount else t.[amount] end,
+    [paid_at] = case when @row_version collate Latin1_General_BIN2 >= coalesce(t.[row_version], '') collate Latin1_General_BIN2 then @paid_at else t.[paid_at] end,
+    [row_version] = case when @row_version collate Latin1_General_BIN2 >= coalesce(t.[row_version], '') collate Latin1_General_BIN2 then @row_version else t.[row_version] end
+from [payment] as t
+where t.[id] = cast(@id collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(@id collate Latin1_General_BIN2 as nvarchar(4000)) + N'.'
+  and ((@row_version collate Latin1_General_BIN2 >= coalesce(t.[row_version], '') collate Latin1_General_BIN2 and ((@user_id <> t.[user_id] or (@user_id is null and t.[user_id] is not null) or (@user_id is not null and t.[user_id] is null)) or (@amount <> t.[amount] or (@amount is null and t.[amount] is not null) or (@amount is not null and t.[amount] is null)) or (@paid_at <> t.[paid_at] or (@paid_at is null and t.[paid_at] is not null) or (@paid_at is not null and t.[paid_at] is null)) or (@row_version <> t.[row_version] or (@row_version is null and t.[row_version] is not null) or (@row_version is not null and t.[row_version] is null)))));
 set @hookfold_written = @hookfold_written + @@rowcount;
 set @hookfold_tries = 0;
 end try

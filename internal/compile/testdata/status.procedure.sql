@@ -63,7 +63,7 @@ commit;
 -- often as one likes, inside a transaction or not; @hookfold_changed tells whether anything has changed. Versions are
 -- text and compared as bytes; NULL is older than all. What is left out, or NULL, says nothing, but for the columns of a
 -- version that is given:
---   exec hookfold_message_status @message_id = …, @status = …, @sent_at = …, …;
+--   exec [hookfold_message_status] @message_id = …, @status = …, @sent_at = …, …;
 --   @message_id: key, text
 --   @status: text, ladder
 --   @sent_at: timestamp, min
@@ -75,9 +75,9 @@ commit;
 -- version. Of a time @at (datetimeoffset) and the event's text @body that is:
 --   replace(convert(varchar(27), cast(switchoffset(@at, '+00:00') as datetime2(7)), 121), ' ', 'T') + '00Z/0/'
 --     + lower(left(convert(varchar(64), hashbytes('SHA2_256', @body), 2), 16))
--- To remove it: drop procedure hookfold_message_status;
+-- To remove it: drop procedure [hookfold_message_status];
 
-create or alter procedure hookfold_message_status
+create or alter procedure [hookfold_message_status]
     @message_id nvarchar(4000),
     @status nvarchar(max) = null,
     @sent_at datetimeoffset(6) = null,
@@ -105,24 +105,24 @@ declare @hookfold_tries int = 5;
 while @hookfold_tries > 0
 begin
 begin try
-insert into message_status (message_id, status, sent_at, error, error_version)
+insert into [message_status] ([message_id], [status], [sent_at], [error], [error_version])
 select cast(@message_id collate Latin1_General_BIN2 as nvarchar(4000)),
     @status,
     @sent_at,
     @error,
     @error_version collate Latin1_General_BIN2
-where not exists (select 1 from message_status as t where t.message_id = cast(@message_id collate Latin1_General_BIN2 as nvarchar(4000)) and (t.message_id + N'.') collate Latin1_General_BIN2 = cast(@message_id collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [message_status] as t where t.[message_id] = cast(@message_id collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[message_id] + N'.') collate Latin1_General_BIN2 = cast(@message_id collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
 set @hookfold_written = @hookfold_written + @@rowcount;
 update t
-set error = case when @error_version collate Latin1_General_BIN2 >= coalesce(t.error_version, '') collate Latin1_General_BIN2 then @error else t.error end,
-    error_version = case when @error_version collate Latin1_General_BIN2 >= coalesce(t.error_version, '') collate Latin1_General_BIN2 then @error_version else t.error_version end,
-    status = case when @status is not null and (t.status is null or case @status collate Latin1_General_BIN2 when N'sent' then 1 when N'failed' then 2 when N'delivered' then 3 when N'read' then 4 when N'played' then 5 else 0 end > case t.status collate Latin1_General_BIN2 when N'sent' then 1 when N'failed' then 2 when N'delivered' then 3 when N'read' then 4 when N'played' then 5 else 0 end) then @status else t.status end,
-    sent_at = case when @sent_at is not null and (t.sent_at is null or t.sent_at > @sent_at) then @sent_at else t.sent_at end
-from message_status as t
-where t.message_id = cast(@message_id collate Latin1_General_BIN2 as nvarchar(4000)) and (t.message_id + N'.') collate Latin1_General_BIN2 = cast(@message_id collate Latin1_General_BIN2 as nvarchar(4000)) + N'.'
-  and ((@error_version collate Latin1_General_BIN2 >= coalesce(t.error_version, '') collate Latin1_General_BIN2 and ((@error <> t.error or (@error is null and t.error is not null) or (@error is not null and t.error is null)) or (@error_version <> t.error_version or (@error_version is null and t.error_version is not null) or (@error_version is not null and t.error_version is null))))
-   or (@status is not null and (t.status is null or case @status collate Latin1_General_BIN2 when N'sent' then 1 when N'failed' then 2 when N'delivered' then 3 when N'read' then 4 when N'played' then 5 else 0 end > case t.status collate Latin1_General_BIN2 when N'sent' then 1 when N'failed' then 2 when N'delivered' then 3 when N'read' then 4 when N'played' then 5 else 0 end))
-   or (@sent_at is not null and (t.sent_at is null or t.sent_at > @sent_at)));
+set [error] = case when @error_version collate Latin1_General_BIN2 >= coalesce(t.[error_version], '') collate Latin1_General_BIN2 then @error else t.[error] end,
+    [error_version] = case when @error_version collate Latin1_General_BIN2 >= coalesce(t.[error_version], '') collate Latin1_General_BIN2 then @error_version else t.[error_version] end,
+    [status] = case when @status is not null and (t.[status] is null or case @status collate Latin1_General_BIN2 when N'sent' then 1 when N'failed' then 2 when N'delivered' then 3 when N'read' then 4 when N'played' then 5 else 0 end > case t.[status] collate Latin1_General_BIN2 when N'sent' then 1 when N'failed' then 2 when N'delivered' then 3 when N'read' then 4 when N'played' then 5 else 0 end) then @status else t.[status] end,
+    [sent_at] = case when @sent_at is not null and (t.[sent_at] is null or t.[sent_at] > @sent_at) then @sent_at else t.[sent_at] end
+from [message_status] as t
+where t.[message_id] = cast(@message_id collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[message_id] + N'.') collate Latin1_General_BIN2 = cast(@message_id collate Latin1_General_BIN2 as nvarchar(4000)) + N'.'
+  and ((@error_version collate Latin1_General_BIN2 >= coalesce(t.[error_version], '') collate Latin1_General_BIN2 and ((@error <> t.[error] or (@error is null and t.[error] is not null) or (@error is not null and t.[error] is null)) or (@error_version <> t.[error_version] or (@error_version is null and t.[error_version] is not null) or (@error_version is not null and t.[error_version] is null))))
+   or (@status is not null and (t.[status] is null or case @status collate Latin1_General_BIN2 when N'sent' then 1 when N'failed' then 2 when N'delivered' then 3 when N'read' then 4 when N'played' then 5 else 0 end > case t.[status] collate Latin1_General_BIN2 when N'sent' then 1 when N'failed' then 2 when N'delivered' then 3 when N'read' then 4 when N'played' then 5 else 0 end))
+   or (@sent_at is not null and (t.[sent_at] is null or t.[sent_at] > @sent_at)));
 set @hookfold_written = @hookfold_written + @@rowcount;
 set @hookfold_tries = 0;
 end try
