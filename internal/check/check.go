@@ -32,6 +32,8 @@ type Verdict struct {
 	// Column is "" for the table as a whole.
 	Column    string `json:"column,omitempty"`
 	OrderFree bool   `json:"order_free"`
+	// On is what it depends on, "" if it is order-free: "the order of arrival".
+	On string `json:"on,omitempty"`
 	// Because is the reason, as a clause: "the newest version wins".
 	Because string `json:"because"`
 	// Do says what would make it order-free, "" if it is.
@@ -47,9 +49,9 @@ func (v Verdict) String() string {
 		name += "." + v.Column
 	}
 	if v.OrderFree {
-		return fmt.Sprintf("%s: order-free: %s", name, v.Because)
+		return fmt.Sprintf("%s: order-free because %s", name, v.Because)
 	}
-	return fmt.Sprintf("%s: depends on arrival: %s; %s", name, v.Because, v.Do)
+	return fmt.Sprintf("%s: depends on %s because %s; %s", name, v.On, v.Because, v.Do)
 }
 
 // Run checks a compiled config. What did not compile is left out.

@@ -150,12 +150,13 @@ func TestF20Contested(t *testing.T) {
 	r.Contested(p.Table("user"), &sink.Live{Uniques: []sink.Unique{
 		{Name: "user_pkey", Columns: []string{"tenant", "id"}}, {Name: "wider", Columns: []string{"id", "tenant", "name"}},
 		{Name: "email", Columns: []string{"tenant", "email"}}, {Name: "theirs", Columns: []string{"phone"}},
-	}})
+	}, Triggers: []sink.Trigger{{Name: "tidy", Enabled: true, Before: true}, {Name: "tell", Enabled: true}, {Name: "zz_hookfold_guard", Enabled: true, Before: true}}})
+	const judged = "; except what trigger tidy makes of a row, which is not judged"
 	const except = "; except contested values of email (unique index email): the row that comes first has one until it lets go of it, and another waits"
 	want := []string{
-		"user: order-free: every column is a join of what the events say" + except,
-		"user.email: order-free: the newest version wins: time" + except,
-		"user.name: order-free: the newest version wins: time",
+		"user: order-free because every column is a join of what the events say" + judged + except,
+		"user.email: order-free because the newest version wins: time" + except,
+		"user.name: order-free because the newest version wins: time",
 	}
 	var got []string
 	for _, v := range r.Verdicts {
@@ -181,20 +182,30 @@ func TestVerdicts(t *testing.T) {
     columns: {a: text}
     events: [{from: bare, key: {id: event.id}, version: [position], set: {a: event.a}}]
   user: {key: {id: text}, columns: {}, events: [{from: shop, key: {id: event.u}}]}
+  value: {key: {id: text}, columns: {n: int, at: {type: timestamp, merge: min}}, events: [{from: bare, key: {id: event.id}, version: [event.v], set: {n: position, at: received}}]}
+  each: {key: {id: int}, columns: {a: text}, events: [{from: shop, key: {id: position}, set: {a: event.a}}]}
+  late: {key: {id: text}, columns: {a: text}, events: [{from: bare, when: received > timestamp("2026-01-01T00:00:00Z"), key: {id: event.id}, version: [event.v], set: {a: event.a}}]}
 `)
 	var got []string
 	for _, v := range Run(p).Verdicts {
 		got = append(got, v.String())
 	}
 	want := []string{
-		"order: order-free: every column is a join of what the events say",
-		"order.state: order-free: the highest rung wins: new < paid < sent",
-		"order.price: order-free: the newest version wins: event.at, then int(event.n)",
-		"order.seen: order-free: the greatest value wins",
-		"order.changed: order-free: touch tells when the row last changed, and is compared with nothing",
-		"arrived: depends on arrival: a does; see there",
-		"arrived.a: depends on arrival: its version in events[0] (line 23) is the order of arrival; put a time or a counter of the event in version:, or use ladder, min or max",
-		"user: order-free: rows are only inserted, by key, and never changed",
+		"order: order-free because every column is a join of what the events say",
+		"order.state: order-free because the highest rung wins: new < paid < sent",
+		"order.price: order-free because the newest version wins: event.at, then int(event.n)",
+		"order.seen: order-free because the greatest value wins",
+		"order.changed: order-free because touch tells when the row last changed, and is compared with nothing",
+		"arrived: depends on the order of arrival because a does; see there",
+		"arrived.a: depends on the order of arrival because its version in events[0] (line 23) is the order of arrival; put a time or a counter of the event in version:, or use ladder, min or max",
+		"user: order-free because rows are only inserted, by key, and never changed",
+		"value: depends on how often and when events arrive because n does; see there",
+		"value.n: depends on how often and when events arrive because its value in events[0] (line 25) is another each time the event arrives; use a time of the event, or merge: min",
+		"value.at: order-free because the smallest value wins",
+		"each: depends on how often and when events arrive because position in events[0] (line 26) may be another each time an event arrives, and decides which rows it is about; use what is in the event",
+		"each.a: order-free because the newest version wins: time",
+		`late: depends on how often and when events arrive because received > timestamp("2026-01-01T00:00:00Z") in events[0] (line 27) may be another each time an event arrives, and decides which rows it is about; use what is in the event`,
+		"late.a: order-free because the newest version wins: event.v",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got\n%s", d)

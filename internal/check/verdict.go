@@ -6,11 +6,19 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hookfold/hookfold/internal/compile"
 	"github.com/hookfold/hookfold/internal/config"
 	"github.com/hookfold/hookfold/internal/expr"
 	"github.com/hookfold/hookfold/internal/mapping"
 	"github.com/hookfold/hookfold/merge"
 	"github.com/hookfold/hookfold/sink"
+)
+
+// What a row may depend on, beside its events.
+const (
+	onOrder    = "the order of arrival"
+	onReceipt  = "how often and when events arrive"
+	onPresence = "whether the row is there when events arrive"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -25,21 +33,27 @@ func (c *checker) verdicts(t *mapping.Table, found []config.Problem) {
 	for i := range t.Table.Table.Columns {
 		columns = append(columns, c.column(t, i))
 	}
-	var bad []string
+	var bad, on []string
 	for _, v := range columns {
 		if !v.OrderFree {
 			bad = append(bad, v.Column)
+			if !slices.Contains(on, v.On) {
+				on = append(on, v.On)
+			}
 		}
 	}
+	unsteady := unsteady(t)
 	switch {
 	case unsound || broken:
-		whole.OrderFree, whole.Because, whole.Do, whole.fault = false, "its config has errors", "mend them", true
+		whole.OrderFree, whole.On, whole.Because, whole.Do, whole.fault = false, "more than its events", "its config has errors", "mend them", true
+	case unsteady != "":
+		whole.OrderFree, whole.On, whole.Because, whole.Do = false, onReceipt, unsteady, "use what is in the event"
 	case arrivals(t) != "":
-		whole.OrderFree = false
+		whole.OrderFree, whole.On = false, onOrder
 		whole.Because = fmt.Sprintf("the version in %s is the order of arrival, so that whether a row is deleted depends on it", arrivals(t))
 		whole.Do = "put a time or a counter of the event in version:"
 	case len(bad) > 0:
-		whole.OrderFree, whole.Because, whole.Do = false, and(bad)+" "+plural(len(bad), "does", "do"), "see there"
+		whole.OrderFree, whole.On, whole.Because, whole.Do = false, and(on), and(bad)+" "+plural(len(bad), "does", "do"), "see there"
 	case len(columns) == 0 && t.Remembers():
 		whole.Because = "a row is there or not, as the newest says that there is of it"
 	case len(columns) == 0:
@@ -58,10 +72,38 @@ func (c *checker) verdicts(t *mapping.Table, found []config.Problem) {
 	c.list = append(c.list, columns...)
 }
 
+// changes tells whether an expression may have another value each time an event
+// arrives.
+func changes(m *mapping.Mapping, e *mapping.Expr) bool {
+	return e.Reads&(expr.Position|expr.FetchedAt) != 0 || e.Reads&expr.Received != 0 && !m.Source.HasID()
+}
+
+// unsteady tells which mappings may take an event one time and not another, or
+// be about another row each time; "" if none does.
+func unsteady(t *mapping.Table) string {
+	var out []string
+	for _, m := range t.Mappings {
+		if i := slices.IndexFunc(m.Deciding(), func(e *mapping.Expr) bool { return changes(m, e) }); i >= 0 {
+			out = append(out, fmt.Sprintf("%s in %s", m.Deciding()[i].Text, place(m)))
+		}
+	}
+	if out == nil {
+		return ""
+	}
+	return and(out) + " may be another each time an event arrives, and decides which rows it is about"
+}
+
 // Contested adds to the verdicts of a table what only its live schema tells:
 // values that a unique index keeps apart belong to the row that comes first,
-// until that lets go of them.
+// until that lets go of them; and what triggers do is not known.
 func (r *Report) Contested(t *mapping.Table, live *sink.Live) {
+	if names := foreign(live.Triggers); names != nil {
+		for i := range r.Verdicts {
+			if v := &r.Verdicts[i]; v.Table == t.Config.Text && v.Column == "" && v.OrderFree {
+				v.Because += fmt.Sprintf("; except what %s %s %s of a row, which is not judged", plural(len(names), "trigger", "triggers"), and(names), plural(len(names), "makes", "make"))
+			}
+		}
+	}
 	for _, x := range contests(t, live) {
 		for i := range r.Verdicts {
 			v := &r.Verdicts[i]
@@ -70,6 +112,17 @@ func (r *Report) Contested(t *mapping.Table, live *sink.Live) {
 			}
 		}
 	}
+}
+
+// foreign are the names of triggers that are not a guard's.
+func foreign(triggers []sink.Trigger) []string {
+	var out []string
+	for _, g := range triggers {
+		if g.Enabled && g.Before && !compile.IsGuard(g.Name) {
+			out = append(out, g.Name)
+		}
+	}
+	return out
 }
 
 // Depends tells why rows of a table may depend on arrival though the config has
@@ -83,7 +136,7 @@ func (r *Report) Depends(t *mapping.Table, live *sink.Live) string {
 		}
 		if v.Column != "" {
 			out = append(out, v.Column+": "+v.Because)
-		} else if len(out) == 0 && arrivals(t) != "" {
+		} else if unsteady(t) != "" || arrivals(t) != "" {
 			out = append(out, v.Because)
 		}
 	}
@@ -160,7 +213,7 @@ func (c *checker) column(t *mapping.Table, i int) Verdict {
 	}
 	v.Because += runsOn(t, &col) + waits(t, col.Name)
 	if m := skips(t, i); m != nil {
-		v.OrderFree = false
+		v.OrderFree, v.On = false, onPresence
 		v.Because = fmt.Sprintf("what %s says is lost if the row is not there yet (if_missing: skip)", place(m))
 		v.Do = "say if_missing: wait or insert"
 	}
@@ -172,11 +225,11 @@ func (c *checker) column(t *mapping.Table, i int) Verdict {
 		versioned := col.Rule == merge.Latest || col.Rule == merge.First
 		switch {
 		case versioned && arrival(m):
-			v.OrderFree = false
+			v.OrderFree, v.On = false, onOrder
 			v.Because = fmt.Sprintf("its version in %s is the order of arrival", place(m))
 			v.Do = "put a time or a counter of the event in version:, or use ladder, min or max"
-		case a.Expr.Reads&(expr.Position|expr.Received) != 0 && !(col.Rule == merge.Min || m.Source.HasID() && a.Expr.Reads&expr.Position == 0):
-			v.OrderFree = false
+		case changes(m, a.Expr) && col.Rule != merge.Min:
+			v.OrderFree, v.On = false, onReceipt
 			v.Because = fmt.Sprintf("its value in %s is another each time the event arrives", place(m))
 			v.Do = "use a time of the event, or merge: min"
 		}

@@ -120,7 +120,7 @@ func (c *checker) contended(m *mapping.Mapping) bool {
 // an event comes.
 func (c *checker) stable(m *mapping.Mapping) {
 	for _, e := range append(slices.Concat(m.Key, m.Replaces), m.OccupantID, m.Since, m.Previous, m.Next) {
-		if e != nil && (e.Reads&(expr.Position|expr.FetchedAt) != 0 || e.Reads&expr.Received != 0 && !m.Source.HasID()) {
+		if e != nil && changes(m, e) {
 			c.add(config.Warning, e.At.Pos, e.At.Path, "is another each time the event comes: a redelivery would be about another row or occupant. Use what is in the event.")
 		}
 	}

@@ -33,7 +33,7 @@ type testJSON struct {
 }
 
 func (a *app) check() *cobra.Command {
-	var live, test bool
+	var live, test, columns bool
 	var seed uint64
 	cmd := &cobra.Command{
 		Use: "check", Short: "Is the config right, and does any row depend on the order of events?", Args: count(0, 0, "no arguments"),
@@ -69,10 +69,11 @@ func (a *app) check() *cobra.Command {
 			for _, t := range out.Tests {
 				out.OK = out.OK && t.OK
 			}
-			return a.reportCheck(out, report, code)
+			return a.reportCheck(out, report, code, columns)
 		},
 	}
 	cmd.Flags().BoolVar(&live, "connect", false, "compare with the live databases too")
+	cmd.Flags().BoolVar(&columns, "columns", false, "say of each column why it does not depend on the order of events")
 	cmd.Flags().BoolVar(&test, "test", false, "run the config's tests: in every order, each event twice")
 	cmd.Flags().Uint64Var(&seed, "seed", 1, "`number` that chooses orders where there are too many to try all")
 	return cmd
@@ -86,7 +87,7 @@ func runTests(plan *mapping.Plan, seed uint64) []testJSON {
 	return out
 }
 
-func (a *app) reportCheck(out checkJSON, report *check.Report, code int) error {
+func (a *app) reportCheck(out checkJSON, report *check.Report, code int, columns bool) error {
 	out.Problems = []problemJSON{}
 	for _, p := range report.Problems.List {
 		out.Problems = append(out.Problems, problemJSON{Severity: p.Severity, Line: p.Pos.Line, Column: p.Pos.Column, Path: p.Path, Text: p.Text})
@@ -99,7 +100,7 @@ func (a *app) reportCheck(out checkJSON, report *check.Report, code int) error {
 			return err
 		}
 	} else {
-		a.printCheck(out, report)
+		a.printCheck(out, report, columns)
 	}
 	if out.OK {
 		return nil
@@ -107,7 +108,7 @@ func (a *app) reportCheck(out checkJSON, report *check.Report, code int) error {
 	return &failure{code: code, err: errSaid.err}
 }
 
-func (a *app) printCheck(out checkJSON, report *check.Report) {
+func (a *app) printCheck(out checkJSON, report *check.Report, columns bool) {
 	for _, p := range report.Problems.List {
 		line := report.Problems.Line(p)
 		switch p.Severity {
@@ -119,7 +120,10 @@ func (a *app) printCheck(out checkJSON, report *check.Report) {
 		a.printf("%s\n", line)
 	}
 	for _, v := range out.Verdicts {
-		if v.Column == "" || !v.OrderFree {
+		switch {
+		case !v.OrderFree:
+			a.printf("%s\n", a.style.warn(v.String()))
+		case v.Column == "" || columns:
 			a.printf("%s\n", v)
 		}
 	}

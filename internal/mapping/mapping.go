@@ -124,10 +124,8 @@ func (m *Mapping) Clock() string {
 
 // Exprs returns every expression of the mapping.
 func (m *Mapping) Exprs() []*Expr {
-	all := append([]*Expr{m.when, m.OccupantID, m.Since, m.rest, m.Delete, m.Each, m.Previous, m.Next}, m.Key...)
-	all = append(all, m.Replaces...)
+	all := append(m.Deciding(), m.rest, m.url)
 	all = append(all, m.beside...)
-	all = append(all, m.url)
 	for _, h := range m.headers {
 		all = append(all, h.expr)
 	}
@@ -139,6 +137,14 @@ func (m *Mapping) Exprs() []*Expr {
 			all = append(all, a.Expr)
 		}
 	}
+	return slices.DeleteFunc(all, func(e *Expr) bool { return e == nil })
+}
+
+// Deciding are the expressions that decide whether the mapping takes an event,
+// and which rows it is about.
+func (m *Mapping) Deciding() []*Expr {
+	all := append([]*Expr{m.when, m.OccupantID, m.Since, m.Delete, m.Each, m.Previous, m.Next}, m.Key...)
+	all = append(all, m.Replaces...)
 	for _, p := range m.parents {
 		all = append(all, p.exprs...)
 	}
