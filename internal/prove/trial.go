@@ -50,11 +50,15 @@ func (p *prover) expect(ctx context.Context, x sink.Scratch, deliveries []int) (
 	return exp, nil
 }
 
-// inOrder lets deliveries arrive one by one.
+// manySteps is how many batches the order of the record has at most.
+const manySteps = 100
+
+// inOrder lets deliveries arrive in the order of the record: one by one, or where
+// they are many a few at a time.
 func inOrder(deliveries []int) arrival {
 	var batches []cut
-	for _, d := range deliveries {
-		batches = append(batches, cut{deliveries: []int{d}})
+	for some := range slices.Chunk(deliveries, 1+(len(deliveries)-1)/manySteps) {
+		batches = append(batches, cut{deliveries: some})
 	}
 	return arrival{batches}
 }
