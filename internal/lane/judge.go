@@ -38,6 +38,13 @@ type Policy struct {
 	Pauses Backoff
 }
 
+func tries(n int) string {
+	if n == 1 {
+		return "1 try"
+	}
+	return fmt.Sprintf("%d tries", n)
+}
+
 // maxAfter bounds what another side may ask to wait.
 const maxAfter = time.Hour
 
@@ -62,7 +69,7 @@ func (p Policy) Judge(it *Item, a Answer, now time.Time, random float64) (o Outc
 		if p.Parks {
 			kind, then = Park, "It was set aside; its key goes on"
 		}
-		return Outcome{Kind: kind, Reason: fmt.Sprintf("%s (%d tries). %s", a.Reason, it.Attempts+1, then)}, until
+		return Outcome{Kind: kind, Reason: fmt.Sprintf("%s (%s). %s", a.Reason, tries(it.Attempts+1), then)}, until
 	}
 	pause := max(p.Pauses.Pause(it.Attempts+1, random), after)
 	return Outcome{Kind: Again, At: now.Add(pause), Reason: a.Reason}, until

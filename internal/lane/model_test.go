@@ -249,6 +249,9 @@ func (fixed) Uint64() uint64 { return 1<<64 - 1 }
 // person who drops and retries. HOOKFOLD_ORDERS says how many runs.
 func TestModel(t *testing.T) {
 	runs := 300
+	if testing.Short() {
+		runs = 40
+	}
 	if n, err := strconv.Atoi(os.Getenv("HOOKFOLD_ORDERS")); err == nil {
 		runs = n
 	}

@@ -41,13 +41,14 @@ func (r *Runner) queue(j job) {
 }
 
 // spill makes entries of what is left of the oldest batch, if all of that stands
-// still behind stuck heads, or if the batch keeps others from going on: the lane
+// still behind stuck heads for some time, or while much is leased; or if the batch keeps others from going on: the lane
 // has room for tries, and none for deliveries. Batches are spilled in order, so
 // that what is stored of a key always comes before what is leased. r.mu is held.
 func (r *Runner) spill(now time.Time) {
 	for len(r.window) > 0 && r.s.StoredLines() < r.o.Keys {
 		b := r.window[0]
-		stuck := now.Sub(b.since) >= r.o.Visible && !slices.ContainsFunc(b.items, func(it *lane.Item) bool { return !r.s.Stuck(it) })
+		old := now.Sub(b.since) >= r.o.Visible || 2*r.held.Deliveries >= r.o.Ahead.Deliveries || 2*r.held.Bytes >= r.o.Ahead.Bytes
+		stuck := old && !slices.ContainsFunc(b.items, func(it *lane.Item) bool { return !r.s.Stuck(it) })
 		starved := r.paused == "" && r.isFull() && r.s.Idle(now)
 		if !stuck && !starved {
 			return

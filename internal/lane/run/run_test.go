@@ -115,7 +115,8 @@ sources: {shop: {preset: http, verify: none, id: event.id, type: event.type, tim
 lanes: {l: {from: shop, when: 'event.?skip.orValue(false) == false', key: event.key, %spost: "http://localhost/x", secret: none}}
 `
 
-func newRig(t *testing.T, extra string) *rig {
+// planned compiles the config with more of the lane.
+func planned(t testing.TB, extra string) *mapping.Plan {
 	t.Helper()
 	cfg, problems := config.Parse("f.yaml", fmt.Appendf(nil, laneConfig, extra), config.Options{})
 	if err := problems.Err(); err != nil {
@@ -125,6 +126,12 @@ func newRig(t *testing.T, extra string) *rig {
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
 	}
+	return plan
+}
+
+func newRig(t *testing.T, extra string) *rig {
+	t.Helper()
+	plan := planned(t, extra)
 	l := plan.Lane("l")
 	r := &rig{T: t, file: filepath.Join(t.TempDir(), "j.db"), x: newReceiver()}
 	r.o = Options{
