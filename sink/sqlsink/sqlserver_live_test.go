@@ -198,7 +198,10 @@ func TestSQLServerProcedure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testdb.ExecTSQL(t, url, script)
+	if _, err := dial(t, url).ExecContext(t.Context(), script); err != nil { // not every engine has CREATE OR ALTER
+		t.Logf("create or alter procedure: %v", err)
+		testdb.ExecTSQL(t, url, strings.Replace(script, "create or alter procedure", "create procedure", 1))
+	}
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var all []*merge.Change
 	for i := range 240 {
