@@ -34,8 +34,11 @@ func TestStarterTargets(t *testing.T) {
 		}
 		return "secret", true
 	}
-	kinds := map[string]Kind{"sqlite": SQLite, "postgres": PostgreSQL, "supabase": Supabase, "hasura": Hasura}
+	kinds := map[string]Kind{"sqlite": SQLite, "postgres": PostgreSQL, "supabase": Supabase, "hasura": Hasura, "sqlserver": SQLServer}
 	for _, target := range StarterTargets() {
+		if values["DATABASE_URL"] = "postgres://u@h/d"; target == "sqlserver" {
+			values["DATABASE_URL"] = "sqlserver://u@h?database=d"
+		}
 		data, err := Starter([]string{"calendly"}, target)
 		if err != nil {
 			t.Fatal(err)
