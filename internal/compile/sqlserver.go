@@ -128,7 +128,7 @@ func isPartOfKey(f field) bool {
 // are too: to T-SQL 'a' and 'a ' are one, and to most collations aB and ab.
 func (sqlserver) same(a, b string, f field) string {
 	if f.Live != nil && isTextTSQL(f.Live) && isPartOfKey(f) && !fixedTSQL(f.Live) {
-		return fmt.Sprintf("%[1]s = %[2]s and (%[1]s + N'.')%[3]s = %[2]s + N'.'", a, b, binary)
+		return fmt.Sprintf("%[1]s = %[2]s and (%[1]s + N'.')%[3]s = (%[2]s + N'.')%[3]s", a, b, binary)
 	}
 	return a + " = " + b
 }

@@ -85,7 +85,7 @@ func TestSQLServerKeys(t *testing.T) {
 		t.Errorf("%+v", problems)
 	}
 	s, err := compile.Compile(compile.SQLServer, table, live, nil)
-	if err != nil || !strings.Contains(s.Upsert.SQL, "(t.[message_id] + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.'") {
+	if err != nil || !strings.Contains(s.Upsert.SQL, "(t.[message_id] + N'.') collate Latin1_General_BIN2 = (excluded.p1 + N'.') collate Latin1_General_BIN2") {
 		t.Errorf("%v\n%s", err, s.Upsert.SQL)
 	}
 	for name, want := range map[string]bool{"Latin1_General_BIN2": true, "Latin1_General_100_BIN2_UTF8": true, "Cyrillic_General_BIN": true, "Latin1_General_CS_AS": false, "SQL_Latin1_General_CP1_CI_AS": false} {

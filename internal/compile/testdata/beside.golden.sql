@@ -437,14 +437,14 @@ exec @got = sp_getapplock @Resource = N'hookfold 0', @LockMode = N'Exclusive', @
 --   p2 no: key, int
 select v.n, t.[tenant], t.[no], t.[status], convert(varchar(50), t.[amount]), t.[note], t.[origin], convert(varchar(50), t.[top]), t.[name], t.[since], t.[step], t.[tags], t.[changed_at]
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2') as v
-join [every_rule] as t with (updlock, rowlock) on t.[tenant] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[tenant] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.[no] = cast(v.p2 as bigint)
+join [every_rule] as t with (updlock, rowlock) on t.[tenant] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[tenant] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2 and t.[no] = cast(v.p2 as bigint)
 order by v.n;
 
 -- Remove rows:
 -- The same parameters.
 delete t
 from [every_rule] as t
-join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2') as v on t.[tenant] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[tenant] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.[no] = cast(v.p2 as bigint);
+join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2') as v on t.[tenant] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[tenant] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2 and t.[no] = cast(v.p2 as bigint);
 
 -- Change rows:
 --   p1 tenant: key, text
@@ -482,7 +482,7 @@ set [status] = excluded.p3,
       or ((cast(excluded.p11 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[tags] as nvarchar(max)) + N'.' or (excluded.p11 is null and t.[tags] is not null) or (excluded.p11 is not null and t.[tags] is null)) then sysutcdatetime() else t.[changed_at] end
 from [every_rule] as t
 join (select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) as p1, cast(v.p2 as bigint) as p2, v.p3 as p3, cast(v.p4 as decimal(10,2)) as p4, v.p5 as p5, v.p6 as p6, cast(v.p7 as decimal(38,18)) as p7, v.p8 as p8, cast(replace(v.p9, N'Z', N'+00:00') as datetimeoffset(6)) as p9, v.p10 as p10, v.p11 as p11, v.p12 as p12, v.p13 as p13, v.p14 as p14
-    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9', p10 nvarchar(max) '$.p10', p11 nvarchar(max) '$.p11', p12 nvarchar(max) '$.p12', p13 nvarchar(max) '$.p13', p14 nvarchar(max) '$.p14') as v) as excluded on t.[tenant] = excluded.p1 and (t.[tenant] + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.' and t.[no] = excluded.p2
+    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9', p10 nvarchar(max) '$.p10', p11 nvarchar(max) '$.p11', p12 nvarchar(max) '$.p12', p13 nvarchar(max) '$.p13', p14 nvarchar(max) '$.p14') as v) as excluded on t.[tenant] = excluded.p1 and (t.[tenant] + N'.') collate Latin1_General_BIN2 = (excluded.p1 + N'.') collate Latin1_General_BIN2 and t.[no] = excluded.p2
 where (((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[status] as nvarchar(max)) + N'.' or (excluded.p3 is null and t.[status] is not null) or (excluded.p3 is not null and t.[status] is null))
    or (excluded.p4 <> t.[amount] or (excluded.p4 is null and t.[amount] is not null) or (excluded.p4 is not null and t.[amount] is null))
    or ((cast(excluded.p5 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[note] as nvarchar(max)) + N'.' or (excluded.p5 is null and t.[note] is not null) or (excluded.p5 is not null and t.[note] is null))
@@ -513,7 +513,7 @@ select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     v.p11,
     sysutcdatetime()
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9', p10 nvarchar(max) '$.p10', p11 nvarchar(max) '$.p11', p12 nvarchar(max) '$.p12', p13 nvarchar(max) '$.p13', p14 nvarchar(max) '$.p14') as v
-where not exists (select 1 from [every_rule] as t where t.[tenant] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[tenant] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.[no] = cast(v.p2 as bigint));
+where not exists (select 1 from [every_rule] as t where t.[tenant] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[tenant] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2 and t.[no] = cast(v.p2 as bigint));
 set @hookfold_tries = 0;
 end try
 begin catch

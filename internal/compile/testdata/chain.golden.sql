@@ -673,29 +673,29 @@ create table [hookfold_ledger] (
 exec @got = sp_getapplock @Resource = N'hookfold 0', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 1000;
 
 -- Read which chains identities belong to (the first parameter of such statements is the table's name),
-select t.[identity], t.[root] from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_aliases] as t on t.[table_name] = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+select t.[identity], t.[root] from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_aliases] as t on t.[table_name] = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = (cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2;
 
 -- their other identities,
-select t.[identity], t.[root] from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_aliases] as t on t.[table_name] = @table and t.[root] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[root] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+select t.[identity], t.[root] from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_aliases] as t on t.[table_name] = @table and t.[root] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[root] + N'.') collate Latin1_General_BIN2 = (cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2;
 
 -- and what follows what:
-select t.[old], t.[new] from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_links] as t on t.[table_name] = @table and t.[old] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[old] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+select t.[old], t.[new] from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_links] as t on t.[table_name] = @table and t.[old] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[old] + N'.') collate Latin1_General_BIN2 = (cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2;
 
 -- Read and lock rows:
 --   p1 id: key, text
 select v.n, t.[id], t.[status], t.[moves], t.[row_version], t.[occupant_since], t.[occupant_id], t.[seen_version], t.[delete_version]
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v
-join [booking] as t with (updlock, rowlock) on t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.'
+join [booking] as t with (updlock, rowlock) on t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2
 order by v.n;
 
 -- Read all records of the keys:
 --   p1 id: key, text
 select v.n, t.[id], t.[occupant_id], t.[status], t.[moves], t.[row_version], t.[occupant_since], t.[seen_version], t.[delete_version], t.[deleted_at]
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v
-join [booking_occupants] as t on t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+join [booking_occupants] as t on t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2;
 
 -- Read which events were counted:
-select t.[key], t.[column_name], t.[identity], t.[version], convert(varchar(50), t.[amount]) from openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4') as v join [hookfold_ledger] as t on t.[table_name] = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and t.[column_name] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) and t.[identity] = cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+select t.[key], t.[column_name], t.[identity], t.[version], convert(varchar(50), t.[amount]) from openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4') as v join [hookfold_ledger] as t on t.[table_name] = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and t.[column_name] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) and t.[identity] = cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = (cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2;
 
 -- or all of them, where chains join:
 select t.[key], t.[column_name], t.[identity], t.[version], convert(varchar(50), t.[amount]) from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_ledger] as t on t.[table_name] = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));
@@ -704,7 +704,7 @@ select t.[key], t.[column_name], t.[identity], t.[version], convert(varchar(50),
 --   p1 id: key, text
 delete t
 from [booking] as t
-join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2;
 
 -- Give a row the key of its chain:
 --   p1 old: key, text
@@ -713,7 +713,7 @@ update t
 set [id] = excluded.p2
 from [booking] as t
 join (select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) as p1, cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) as p2
-    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2') as v) as excluded on t.[id] = excluded.p1 and (t.[id] + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.';
+    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2') as v) as excluded on t.[id] = excluded.p1 and (t.[id] + N'.') collate Latin1_General_BIN2 = (excluded.p1 + N'.') collate Latin1_General_BIN2;
 
 -- Change rows:
 --   p1 id: key, text
@@ -734,7 +734,7 @@ set [status] = excluded.p2,
     [delete_version] = excluded.p8
 from [booking] as t
 join (select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) as p1, v.p2 as p2, cast(v.p3 as bigint) as p3, v.p4 collate Latin1_General_BIN2 as p4, v.p5 collate Latin1_General_BIN2 as p5, cast(v.p6 collate Latin1_General_BIN2 as nvarchar(4000)) as p6, v.p7 collate Latin1_General_BIN2 as p7, v.p8 collate Latin1_General_BIN2 as p8
-    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8') as v) as excluded on t.[id] = excluded.p1 and (t.[id] + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.'
+    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8') as v) as excluded on t.[id] = excluded.p1 and (t.[id] + N'.') collate Latin1_General_BIN2 = (excluded.p1 + N'.') collate Latin1_General_BIN2
 where (((cast(excluded.p2 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[status] as nvarchar(max)) + N'.' or (excluded.p2 is null and t.[status] is not null) or (excluded.p2 is not null and t.[status] is null))
    or (excluded.p3 <> t.[moves] or (excluded.p3 is null and t.[moves] is not null) or (excluded.p3 is not null and t.[moves] is null))
    or (excluded.p4 <> t.[row_version] or (excluded.p4 is null and t.[row_version] is not null) or (excluded.p4 is not null and t.[row_version] is null))
@@ -759,7 +759,7 @@ select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     v.p7 collate Latin1_General_BIN2,
     v.p8 collate Latin1_General_BIN2
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8') as v
-where not exists (select 1 from [booking] as t where t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [booking] as t where t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2);
 set @hookfold_tries = 0;
 end try
 begin catch
@@ -796,7 +796,7 @@ select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     v.p8 collate Latin1_General_BIN2,
     cast(replace(v.p9, N'Z', N'+00:00') as datetimeoffset(6))
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9') as v
-where not exists (select 1 from [booking_occupants] as t where t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.[occupant_id] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[occupant_id] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [booking_occupants] as t where t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2 and t.[occupant_id] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[occupant_id] + N'.') collate Latin1_General_BIN2 = (cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2);
 update t
 set [status] = excluded.p3,
     [moves] = excluded.p4,
@@ -807,7 +807,7 @@ set [status] = excluded.p3,
     [deleted_at] = excluded.p9
 from [booking_occupants] as t
 join (select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) as p1, cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) as p2, v.p3 as p3, cast(v.p4 as bigint) as p4, v.p5 collate Latin1_General_BIN2 as p5, v.p6 collate Latin1_General_BIN2 as p6, v.p7 collate Latin1_General_BIN2 as p7, v.p8 collate Latin1_General_BIN2 as p8, cast(replace(v.p9, N'Z', N'+00:00') as datetimeoffset(6)) as p9
-    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9') as v) as excluded on t.[id] = excluded.p1 and (t.[id] + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.' and t.[occupant_id] = excluded.p2 and (t.[occupant_id] + N'.') collate Latin1_General_BIN2 = excluded.p2 + N'.'
+    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9') as v) as excluded on t.[id] = excluded.p1 and (t.[id] + N'.') collate Latin1_General_BIN2 = (excluded.p1 + N'.') collate Latin1_General_BIN2 and t.[occupant_id] = excluded.p2 and (t.[occupant_id] + N'.') collate Latin1_General_BIN2 = (excluded.p2 + N'.') collate Latin1_General_BIN2
 where (((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[status] as nvarchar(max)) + N'.' or (excluded.p3 is null and t.[status] is not null) or (excluded.p3 is not null and t.[status] is null))
    or (excluded.p4 <> t.[moves] or (excluded.p4 is null and t.[moves] is not null) or (excluded.p4 is not null and t.[moves] is null))
    or (excluded.p5 <> t.[row_version] or (excluded.p5 is null and t.[row_version] is not null) or (excluded.p5 is not null and t.[row_version] is null))
@@ -830,27 +830,27 @@ end;
 --   p1 id: key, text
 delete t
 from [booking_occupants] as t
-join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2;
 
 -- Remember links:
 insert into [hookfold_links] ([table_name], [old], [new])
 select @table, cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)), cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) from openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3') as v
-where not exists (select 1 from [hookfold_links] as t where t.[table_name] = @table and t.[old] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[old] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.[new] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[new] + N'.') collate Latin1_General_BIN2 = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [hookfold_links] as t where t.[table_name] = @table and t.[old] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[old] + N'.') collate Latin1_General_BIN2 = (cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2 and t.[new] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[new] + N'.') collate Latin1_General_BIN2 = (cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2);
 
 -- Point identities to their chain:
 update t set [root] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000))
-from [hookfold_aliases] as t join openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3') as v on t.[table_name] = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+from [hookfold_aliases] as t join openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3') as v on t.[table_name] = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = (cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2;
 insert into [hookfold_aliases] ([table_name], [identity], [root])
 select @table, cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)), cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) from openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3') as v
-where not exists (select 1 from [hookfold_aliases] as t where t.[table_name] = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [hookfold_aliases] as t where t.[table_name] = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = (cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2);
 
 -- Remember what was counted:
 update t set [version] = cast(v.p5 collate Latin1_General_BIN2 as nvarchar(4000)),
     [amount] = cast(v.p6 as decimal(38,18))
-from [hookfold_ledger] as t join openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6') as v on t.[table_name] = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and t.[column_name] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) and t.[identity] = cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+from [hookfold_ledger] as t join openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6') as v on t.[table_name] = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and t.[column_name] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) and t.[identity] = cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = (cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2;
 insert into [hookfold_ledger] ([table_name], [key], [column_name], [identity], [version], [amount])
 select @table, cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)), cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)), cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)), cast(v.p5 collate Latin1_General_BIN2 as nvarchar(4000)), cast(v.p6 as decimal(38,18)) from openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6') as v
-where not exists (select 1 from [hookfold_ledger] as t where t.[table_name] = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and t.[column_name] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) and t.[identity] = cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [hookfold_ledger] as t where t.[table_name] = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and t.[column_name] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) and t.[identity] = cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = (cast(v.p4 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2);
 
 -- Forget it of a key that is no chain's any more:
 delete t from [hookfold_ledger] as t join openjson(@rows) with (p2 nvarchar(max) '$.p2') as v on t.[table_name] = @table and t.[key] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000));

@@ -314,26 +314,26 @@ create index [hookfold_aliases_root] on [hookfold_aliases] ([table_name], [root]
 exec @got = sp_getapplock @Resource = N'hookfold 0', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 1000;
 
 -- Read which chains identities belong to (the first parameter of such statements is the table's name),
-select t.[identity], t.[root] from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_aliases] as t on t.[table_name] = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+select t.[identity], t.[root] from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_aliases] as t on t.[table_name] = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = (cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2;
 
 -- their other identities,
-select t.[identity], t.[root] from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_aliases] as t on t.[table_name] = @table and t.[root] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[root] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+select t.[identity], t.[root] from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_aliases] as t on t.[table_name] = @table and t.[root] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[root] + N'.') collate Latin1_General_BIN2 = (cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2;
 
 -- and what follows what:
-select t.[old], t.[new] from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_links] as t on t.[table_name] = @table and t.[old] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[old] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+select t.[old], t.[new] from openjson(@rows) with (p2 nvarchar(max) '$.p2') as v join [hookfold_links] as t on t.[table_name] = @table and t.[old] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[old] + N'.') collate Latin1_General_BIN2 = (cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2;
 
 -- Read and lock rows:
 --   p1 id: key, text
 select v.n, t.[id], t.[status], t.[first_id], t.[row_version]
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v
-join [ticket] as t with (updlock, rowlock) on t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.'
+join [ticket] as t with (updlock, rowlock) on t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2
 order by v.n;
 
 -- Remove rows:
 -- The same parameters.
 delete t
 from [ticket] as t
-join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2;
 
 -- Change rows:
 --   p1 id: key, text
@@ -346,7 +346,7 @@ set [status] = excluded.p2,
     [row_version] = excluded.p4
 from [ticket] as t
 join (select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) as p1, v.p2 as p2, v.p3 as p3, v.p4 collate Latin1_General_BIN2 as p4
-    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4') as v) as excluded on t.[id] = excluded.p1 and (t.[id] + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.'
+    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4') as v) as excluded on t.[id] = excluded.p1 and (t.[id] + N'.') collate Latin1_General_BIN2 = (excluded.p1 + N'.') collate Latin1_General_BIN2
 where (((cast(excluded.p2 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[status] as nvarchar(max)) + N'.' or (excluded.p2 is null and t.[status] is not null) or (excluded.p2 is not null and t.[status] is null))
    or ((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[first_id] as nvarchar(max)) + N'.' or (excluded.p3 is null and t.[first_id] is not null) or (excluded.p3 is not null and t.[first_id] is null))
    or (excluded.p4 <> t.[row_version] or (excluded.p4 is null and t.[row_version] is not null) or (excluded.p4 is not null and t.[row_version] is null)));
@@ -363,7 +363,7 @@ select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     v.p3,
     v.p4 collate Latin1_General_BIN2
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4') as v
-where not exists (select 1 from [ticket] as t where t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [ticket] as t where t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2);
 set @hookfold_tries = 0;
 end try
 begin catch
@@ -378,12 +378,12 @@ end;
 -- Remember links:
 insert into [hookfold_links] ([table_name], [old], [new])
 select @table, cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)), cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) from openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3') as v
-where not exists (select 1 from [hookfold_links] as t where t.[table_name] = @table and t.[old] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[old] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.[new] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[new] + N'.') collate Latin1_General_BIN2 = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [hookfold_links] as t where t.[table_name] = @table and t.[old] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[old] + N'.') collate Latin1_General_BIN2 = (cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2 and t.[new] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[new] + N'.') collate Latin1_General_BIN2 = (cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2);
 
 -- Point identities to their chain:
 update t set [root] = cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000))
-from [hookfold_aliases] as t join openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3') as v on t.[table_name] = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+from [hookfold_aliases] as t join openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3') as v on t.[table_name] = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = (cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2;
 insert into [hookfold_aliases] ([table_name], [identity], [root])
 select @table, cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)), cast(v.p3 collate Latin1_General_BIN2 as nvarchar(4000)) from openjson(@rows) with (p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3') as v
-where not exists (select 1 from [hookfold_aliases] as t where t.[table_name] = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [hookfold_aliases] as t where t.[table_name] = @table and t.[identity] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[identity] + N'.') collate Latin1_General_BIN2 = (cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2);
 

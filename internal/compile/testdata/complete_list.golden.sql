@@ -392,7 +392,7 @@ select t.[group_key], t.[version], t.[at] from openjson(@rows) with (p2 nvarchar
 --   p1 order_id: key, text
 select v.n, t.[order_id], t.[line], t.[qty], t.[row_version], t.[seen_version]
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v
-join [line] as t with (updlock, rowlock) on t.[order_id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[order_id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.'
+join [line] as t with (updlock, rowlock) on t.[order_id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[order_id] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2
 order by v.n;
 
 -- Read and lock rows:
@@ -400,7 +400,7 @@ order by v.n;
 --   p2 line: key, int
 select v.n, t.[order_id], t.[line], t.[qty], t.[row_version], t.[seen_version]
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2') as v
-join [line] as t with (updlock, rowlock) on t.[order_id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[order_id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.[line] = cast(v.p2 as bigint)
+join [line] as t with (updlock, rowlock) on t.[order_id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[order_id] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2 and t.[line] = cast(v.p2 as bigint)
 order by v.n;
 
 -- Read deletes of rows that are not there:
@@ -413,7 +413,7 @@ select t.[purged_upto] from [hookfold_meta] as t where t.[table_name] = @table;
 -- The same parameters.
 delete t
 from [line] as t
-join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2') as v on t.[order_id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[order_id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.[line] = cast(v.p2 as bigint);
+join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2') as v on t.[order_id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[order_id] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2 and t.[line] = cast(v.p2 as bigint);
 
 -- Change rows:
 --   p1 order_id: key, text
@@ -427,7 +427,7 @@ set [qty] = excluded.p3,
     [seen_version] = excluded.p5
 from [line] as t
 join (select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) as p1, cast(v.p2 as bigint) as p2, cast(v.p3 as bigint) as p3, v.p4 collate Latin1_General_BIN2 as p4, v.p5 collate Latin1_General_BIN2 as p5
-    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5') as v) as excluded on t.[order_id] = excluded.p1 and (t.[order_id] + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.' and t.[line] = excluded.p2
+    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5') as v) as excluded on t.[order_id] = excluded.p1 and (t.[order_id] + N'.') collate Latin1_General_BIN2 = (excluded.p1 + N'.') collate Latin1_General_BIN2 and t.[line] = excluded.p2
 where ((excluded.p3 <> t.[qty] or (excluded.p3 is null and t.[qty] is not null) or (excluded.p3 is not null and t.[qty] is null))
    or (excluded.p4 <> t.[row_version] or (excluded.p4 is null and t.[row_version] is not null) or (excluded.p4 is not null and t.[row_version] is null))
    or (excluded.p5 <> t.[seen_version] or (excluded.p5 is null and t.[seen_version] is not null) or (excluded.p5 is not null and t.[seen_version] is null)));
@@ -445,7 +445,7 @@ select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     v.p4 collate Latin1_General_BIN2,
     v.p5 collate Latin1_General_BIN2
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5') as v
-where not exists (select 1 from [line] as t where t.[order_id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[order_id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.[line] = cast(v.p2 as bigint));
+where not exists (select 1 from [line] as t where t.[order_id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[order_id] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2 and t.[line] = cast(v.p2 as bigint));
 set @hookfold_tries = 0;
 end try
 begin catch

@@ -488,20 +488,20 @@ exec @got = sp_getapplock @Resource = N'hookfold 0', @LockMode = N'Exclusive', @
 --   p1 ref: key, text
 select v.n, t.[ref], t.[status], t.[invitee], t.[no_show], t.[channel], t.[row_version], t.[key_version], t.[no_show_version], t.[occupant_since], t.[occupant_id], t.[changed_at]
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v
-join [booking] as t with (updlock, rowlock) on t.[ref] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[ref] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.'
+join [booking] as t with (updlock, rowlock) on t.[ref] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[ref] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2
 order by v.n;
 
 -- Read all records of the keys:
 --   p1 ref: key, text
 select v.n, t.[ref], t.[occupant_id], t.[status], t.[invitee], t.[no_show], t.[channel], t.[row_version], t.[key_version], t.[no_show_version], t.[occupant_since]
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v
-join [booking_occupants] as t on t.[ref] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[ref] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+join [booking_occupants] as t on t.[ref] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[ref] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2;
 
 -- Remove rows:
 --   p1 ref: key, text
 delete t
 from [booking] as t
-join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.[ref] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[ref] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.[ref] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[ref] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2;
 
 -- Change rows:
 --   p1 ref: key, text
@@ -530,7 +530,7 @@ set [status] = excluded.p2,
       or ((cast(case when excluded.p7 is null then t.[channel] else excluded.p5 end as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[channel] as nvarchar(max)) + N'.' or (case when excluded.p7 is null then t.[channel] else excluded.p5 end is null and t.[channel] is not null) or (case when excluded.p7 is null then t.[channel] else excluded.p5 end is not null and t.[channel] is null)) then sysutcdatetime() else t.[changed_at] end
 from [booking] as t
 join (select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) as p1, v.p2 as p2, v.p3 as p3, cast(v.p4 as bit) as p4, v.p5 as p5, v.p6 collate Latin1_General_BIN2 as p6, v.p7 collate Latin1_General_BIN2 as p7, v.p8 collate Latin1_General_BIN2 as p8, v.p9 collate Latin1_General_BIN2 as p9, cast(v.p10 collate Latin1_General_BIN2 as nvarchar(4000)) as p10
-    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9', p10 nvarchar(max) '$.p10') as v) as excluded on t.[ref] = excluded.p1 and (t.[ref] + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.'
+    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9', p10 nvarchar(max) '$.p10') as v) as excluded on t.[ref] = excluded.p1 and (t.[ref] + N'.') collate Latin1_General_BIN2 = (excluded.p1 + N'.') collate Latin1_General_BIN2
 where (((cast(excluded.p2 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[status] as nvarchar(max)) + N'.' or (excluded.p2 is null and t.[status] is not null) or (excluded.p2 is not null and t.[status] is null))
    or ((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[invitee] as nvarchar(max)) + N'.' or (excluded.p3 is null and t.[invitee] is not null) or (excluded.p3 is not null and t.[invitee] is null))
    or (excluded.p4 <> t.[no_show] or (excluded.p4 is null and t.[no_show] is not null) or (excluded.p4 is not null and t.[no_show] is null))
@@ -560,7 +560,7 @@ select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     cast(v.p10 collate Latin1_General_BIN2 as nvarchar(4000)),
     sysutcdatetime()
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9', p10 nvarchar(max) '$.p10') as v
-where not exists (select 1 from [booking] as t where t.[ref] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[ref] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [booking] as t where t.[ref] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[ref] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2);
 set @hookfold_tries = 0;
 end try
 begin catch
@@ -599,7 +599,7 @@ select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     v.p9 collate Latin1_General_BIN2,
     v.p10 collate Latin1_General_BIN2
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9', p10 nvarchar(max) '$.p10') as v
-where not exists (select 1 from [booking_occupants] as t where t.[ref] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[ref] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.' and t.[occupant_id] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[occupant_id] + N'.') collate Latin1_General_BIN2 = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [booking_occupants] as t where t.[ref] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[ref] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2 and t.[occupant_id] = cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[occupant_id] + N'.') collate Latin1_General_BIN2 = (cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2);
 update t
 set [status] = excluded.p3,
     [invitee] = excluded.p4,
@@ -611,7 +611,7 @@ set [status] = excluded.p3,
     [occupant_since] = excluded.p10
 from [booking_occupants] as t
 join (select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) as p1, cast(v.p2 collate Latin1_General_BIN2 as nvarchar(4000)) as p2, v.p3 as p3, v.p4 as p4, cast(v.p5 as bit) as p5, v.p6 as p6, v.p7 collate Latin1_General_BIN2 as p7, v.p8 collate Latin1_General_BIN2 as p8, v.p9 collate Latin1_General_BIN2 as p9, v.p10 collate Latin1_General_BIN2 as p10
-    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9', p10 nvarchar(max) '$.p10') as v) as excluded on t.[ref] = excluded.p1 and (t.[ref] + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.' and t.[occupant_id] = excluded.p2 and (t.[occupant_id] + N'.') collate Latin1_General_BIN2 = excluded.p2 + N'.'
+    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5', p6 nvarchar(max) '$.p6', p7 nvarchar(max) '$.p7', p8 nvarchar(max) '$.p8', p9 nvarchar(max) '$.p9', p10 nvarchar(max) '$.p10') as v) as excluded on t.[ref] = excluded.p1 and (t.[ref] + N'.') collate Latin1_General_BIN2 = (excluded.p1 + N'.') collate Latin1_General_BIN2 and t.[occupant_id] = excluded.p2 and (t.[occupant_id] + N'.') collate Latin1_General_BIN2 = (excluded.p2 + N'.') collate Latin1_General_BIN2
 where (((cast(excluded.p3 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[status] as nvarchar(max)) + N'.' or (excluded.p3 is null and t.[status] is not null) or (excluded.p3 is not null and t.[status] is null))
    or ((cast(excluded.p4 as nvarchar(max)) + N'.') collate Latin1_General_BIN2 <> cast(t.[invitee] as nvarchar(max)) + N'.' or (excluded.p4 is null and t.[invitee] is not null) or (excluded.p4 is not null and t.[invitee] is null))
    or (excluded.p5 <> t.[no_show] or (excluded.p5 is null and t.[no_show] is not null) or (excluded.p5 is not null and t.[no_show] is null))
@@ -635,5 +635,5 @@ end;
 --   p1 ref: key, text
 delete t
 from [booking_occupants] as t
-join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.[ref] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[ref] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.';
+join openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1') as v on t.[ref] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[ref] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2;
 

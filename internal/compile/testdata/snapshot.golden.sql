@@ -177,7 +177,7 @@ select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)),
     cast(replace(v.p4, N'Z', N'+00:00') as datetimeoffset(6)),
     v.p5 collate Latin1_General_BIN2
 from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5') as v
-where not exists (select 1 from [payment] as t where t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [payment] as t where t.[id] = cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = (cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2);
 update t
 set [user_id] = case when excluded.p5 collate Latin1_General_BIN2 >= coalesce(t.[row_version], '') collate Latin1_General_BIN2 then excluded.p2 else t.[user_id] end,
     [amount] = case when excluded.p5 collate Latin1_General_BIN2 >= coalesce(t.[row_version], '') collate Latin1_General_BIN2 then excluded.p3 else t.[amount] end,
@@ -185,7 +185,7 @@ set [user_id] = case when excluded.p5 collate Latin1_General_BIN2 >= coalesce(t.
     [row_version] = case when excluded.p5 collate Latin1_General_BIN2 >= coalesce(t.[row_version], '') collate Latin1_General_BIN2 then excluded.p5 else t.[row_version] end
 from [payment] as t
 join (select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) as p1, cast(v.p2 as uniqueidentifier) as p2, cast(v.p3 as decimal(38,18)) as p3, cast(replace(v.p4, N'Z', N'+00:00') as datetimeoffset(6)) as p4, v.p5 collate Latin1_General_BIN2 as p5
-    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5') as v) as excluded on t.[id] = excluded.p1 and (t.[id] + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.'
+    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5') as v) as excluded on t.[id] = excluded.p1 and (t.[id] + N'.') collate Latin1_General_BIN2 = (excluded.p1 + N'.') collate Latin1_General_BIN2
 where ((excluded.p5 collate Latin1_General_BIN2 >= coalesce(t.[row_version], '') collate Latin1_General_BIN2 and ((excluded.p2 <> t.[user_id] or (excluded.p2 is null and t.[user_id] is not null) or (excluded.p2 is not null and t.[user_id] is null)) or (excluded.p3 <> t.[amount] or (excluded.p3 is null and t.[amount] is not null) or (excluded.p3 is not null and t.[amount] is null)) or (excluded.p4 <> t.[paid_at] or (excluded.p4 is null and t.[paid_at] is not null) or (excluded.p4 is not null and t.[paid_at] is null)) or (excluded.p5 <> t.[row_version] or (excluded.p5 is null and t.[row_version] is not null) or (excluded.p5 is not null and t.[row_version] is null)))));
 set @hookfold_tries = 0;
 end try
@@ -207,6 +207,6 @@ set [user_id] = case when excluded.p5 collate Latin1_General_BIN2 >= coalesce(t.
     [row_version] = case when excluded.p5 collate Latin1_General_BIN2 >= coalesce(t.[row_version], '') collate Latin1_General_BIN2 then excluded.p5 else t.[row_version] end
 from [payment] as t
 join (select cast(v.p1 collate Latin1_General_BIN2 as nvarchar(4000)) as p1, cast(v.p2 as uniqueidentifier) as p2, cast(v.p3 as decimal(38,18)) as p3, cast(replace(v.p4, N'Z', N'+00:00') as datetimeoffset(6)) as p4, v.p5 collate Latin1_General_BIN2 as p5
-    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5') as v) as excluded on t.[id] = excluded.p1 and (t.[id] + N'.') collate Latin1_General_BIN2 = excluded.p1 + N'.'
+    from openjson(@rows) with (n int '$.n', p1 nvarchar(max) '$.p1', p2 nvarchar(max) '$.p2', p3 nvarchar(max) '$.p3', p4 nvarchar(max) '$.p4', p5 nvarchar(max) '$.p5') as v) as excluded on t.[id] = excluded.p1 and (t.[id] + N'.') collate Latin1_General_BIN2 = (excluded.p1 + N'.') collate Latin1_General_BIN2
 where ((excluded.p5 collate Latin1_General_BIN2 >= coalesce(t.[row_version], '') collate Latin1_General_BIN2 and ((excluded.p2 <> t.[user_id] or (excluded.p2 is null and t.[user_id] is not null) or (excluded.p2 is not null and t.[user_id] is null)) or (excluded.p3 <> t.[amount] or (excluded.p3 is null and t.[amount] is not null) or (excluded.p3 is not null and t.[amount] is null)) or (excluded.p4 <> t.[paid_at] or (excluded.p4 is null and t.[paid_at] is not null) or (excluded.p4 is not null and t.[paid_at] is null)) or (excluded.p5 <> t.[row_version] or (excluded.p5 is null and t.[row_version] is not null) or (excluded.p5 is not null and t.[row_version] is null)))));
 

@@ -105,7 +105,7 @@ select cast(@id collate Latin1_General_BIN2 as nvarchar(4000)),
     @amount,
     @paid_at,
     @row_version collate Latin1_General_BIN2
-where not exists (select 1 from [payment] as t where t.[id] = cast(@id collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(@id collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [payment] as t where t.[id] = cast(@id collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = (cast(@id collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2);
 set @hookfold_written = @hookfold_written + @@rowcount;
 update t
 set [user_id] = case when @row_version collate Latin1_General_BIN2 >= coalesce(t.[row_version], '') collate Latin1_General_BIN2 then @user_id else t.[user_id] end,
@@ -113,7 +113,7 @@ set [user_id] = case when @row_version collate Latin1_General_BIN2 >= coalesce(t
     [paid_at] = case when @row_version collate Latin1_General_BIN2 >= coalesce(t.[row_version], '') collate Latin1_General_BIN2 then @paid_at else t.[paid_at] end,
     [row_version] = case when @row_version collate Latin1_General_BIN2 >= coalesce(t.[row_version], '') collate Latin1_General_BIN2 then @row_version else t.[row_version] end
 from [payment] as t
-where t.[id] = cast(@id collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = cast(@id collate Latin1_General_BIN2 as nvarchar(4000)) + N'.'
+where t.[id] = cast(@id collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[id] + N'.') collate Latin1_General_BIN2 = (cast(@id collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2
   and ((@row_version collate Latin1_General_BIN2 >= coalesce(t.[row_version], '') collate Latin1_General_BIN2 and ((@user_id <> t.[user_id] or (@user_id is null and t.[user_id] is not null) or (@user_id is not null and t.[user_id] is null)) or (@amount <> t.[amount] or (@amount is null and t.[amount] is not null) or (@amount is not null and t.[amount] is null)) or (@paid_at <> t.[paid_at] or (@paid_at is null and t.[paid_at] is not null) or (@paid_at is not null and t.[paid_at] is null)) or (@row_version <> t.[row_version] or (@row_version is null and t.[row_version] is not null) or (@row_version is not null and t.[row_version] is null)))));
 set @hookfold_written = @hookfold_written + @@rowcount;
 set @hookfold_tries = 0;

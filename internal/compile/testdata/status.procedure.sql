@@ -111,7 +111,7 @@ select cast(@message_id collate Latin1_General_BIN2 as nvarchar(4000)),
     @sent_at,
     @error,
     @error_version collate Latin1_General_BIN2
-where not exists (select 1 from [message_status] as t where t.[message_id] = cast(@message_id collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[message_id] + N'.') collate Latin1_General_BIN2 = cast(@message_id collate Latin1_General_BIN2 as nvarchar(4000)) + N'.');
+where not exists (select 1 from [message_status] as t where t.[message_id] = cast(@message_id collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[message_id] + N'.') collate Latin1_General_BIN2 = (cast(@message_id collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2);
 set @hookfold_written = @hookfold_written + @@rowcount;
 update t
 set [error] = case when @error_version collate Latin1_General_BIN2 >= coalesce(t.[error_version], '') collate Latin1_General_BIN2 then @error else t.[error] end,
@@ -119,7 +119,7 @@ set [error] = case when @error_version collate Latin1_General_BIN2 >= coalesce(t
     [status] = case when @status is not null and (t.[status] is null or case @status collate Latin1_General_BIN2 when N'sent' then 1 when N'failed' then 2 when N'delivered' then 3 when N'read' then 4 when N'played' then 5 else 0 end > case t.[status] collate Latin1_General_BIN2 when N'sent' then 1 when N'failed' then 2 when N'delivered' then 3 when N'read' then 4 when N'played' then 5 else 0 end) then @status else t.[status] end,
     [sent_at] = case when @sent_at is not null and (t.[sent_at] is null or t.[sent_at] > @sent_at) then @sent_at else t.[sent_at] end
 from [message_status] as t
-where t.[message_id] = cast(@message_id collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[message_id] + N'.') collate Latin1_General_BIN2 = cast(@message_id collate Latin1_General_BIN2 as nvarchar(4000)) + N'.'
+where t.[message_id] = cast(@message_id collate Latin1_General_BIN2 as nvarchar(4000)) and (t.[message_id] + N'.') collate Latin1_General_BIN2 = (cast(@message_id collate Latin1_General_BIN2 as nvarchar(4000)) + N'.') collate Latin1_General_BIN2
   and ((@error_version collate Latin1_General_BIN2 >= coalesce(t.[error_version], '') collate Latin1_General_BIN2 and ((@error <> t.[error] or (@error is null and t.[error] is not null) or (@error is not null and t.[error] is null)) or (@error_version <> t.[error_version] or (@error_version is null and t.[error_version] is not null) or (@error_version is not null and t.[error_version] is null))))
    or (@status is not null and (t.[status] is null or case @status collate Latin1_General_BIN2 when N'sent' then 1 when N'failed' then 2 when N'delivered' then 3 when N'read' then 4 when N'played' then 5 else 0 end > case t.[status] collate Latin1_General_BIN2 when N'sent' then 1 when N'failed' then 2 when N'delivered' then 3 when N'read' then 4 when N'played' then 5 else 0 end))
    or (@sent_at is not null and (t.[sent_at] is null or t.[sent_at] > @sent_at)));
