@@ -44,6 +44,10 @@
 // table with chains; every writer takes them in ascending order before it reads
 // anything. SQLite's BEGIN IMMEDIATE is one such lock for all.
 //
+// A database whose SQL cannot decide exactly what a rule asks for writes such
+// tables in these steps too, whatever they are (Dialect.Held): T-SQL joins neither
+// occupants, nor unions, nor max and min of text.
+//
 // What a row cannot remember itself stands beside it, in the same schema:
 //
 //	hookfold_tombstones  deletes of rows that are not there

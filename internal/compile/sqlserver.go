@@ -125,7 +125,8 @@ func isPartOfKey(f field) bool {
 }
 
 // same says that a column is what comes in. Texts of keys are compared as they
-// are too: to T-SQL 'a' and 'a ' are one, and to most collations aB and ab.
+// are too: to T-SQL 'a' and 'a ' are one, and to most collations aB and ab. Both
+// sides say their collation, since what comes in may say another one already.
 func (sqlserver) same(a, b string, f field) string {
 	if f.Live != nil && isTextTSQL(f.Live) && isPartOfKey(f) && !fixedTSQL(f.Live) {
 		return fmt.Sprintf("%[1]s = %[2]s and (%[1]s + N'.')%[3]s = (%[2]s + N'.')%[3]s", a, b, binary)

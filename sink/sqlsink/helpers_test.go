@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hookfold/hookfold/internal/testdb"
 	"github.com/hookfold/hookfold/merge"
@@ -153,6 +154,16 @@ type database struct {
 
 var databases = []database{{"postgres", testdb.Schema}, {"sqlite", testdb.SQLite}}
 
+// eight are the options for eight writers at once. Nobody retries for them, so on an
+// engine whose pace is not known each waits for its locks as long as it takes.
+func eight(engine string) sqlsink.Options {
+	o := sqlsink.Options{Connections: 8}
+	if engine == "sqlserver" {
+		o.LockTimeout = 30 * time.Second
+	}
+	return o
+}
+
 // withSQLServer are all databases and, where one is named, a T-SQL engine.
 func withSQLServer() []database {
 	if os.Getenv(testdb.SQLServerVar) == "" {
@@ -170,7 +181,7 @@ func onThose(t *testing.T, list []database, run func(t *testing.T, open func(tab
 	for _, d := range list {
 		t.Run(d.name, func(t *testing.T) {
 			run(t, func(tables ...*sink.Table) sink.Sink {
-				s := open(t, d.url(t), tables, sqlsink.Options{Connections: 8})
+				s := open(t, d.url(t), tables, eight(d.name))
 				bring(t, s, tables...)
 				return s
 			})

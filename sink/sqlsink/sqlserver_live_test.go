@@ -34,7 +34,9 @@ func TestSQLServerLive(t *testing.T) {
 			}
 			plain := func(t testing.TB, tables []*sink.Table) sink.Sink {
 				testdb.EmptySQLServer(t, url)
-				return open(t, url, tables, sqlsink.Options{Connections: 8, Upsert: form})
+				opts := eight("sqlserver")
+				opts.Upsert = form
+				return open(t, url, tables, opts)
 			}
 			sinktest.Run(t, sinktest.Engine{
 				Open: plain,
@@ -192,7 +194,7 @@ func TestSQLServerHeldRow(t *testing.T) {
 func TestSQLServerProcedure(t *testing.T) {
 	url := testdb.SQLServer(t)
 	table := tableOf(t, "message_status", "message_id text", "status text ladder sent,delivered,read", "sent_at timestamp min", "amount numeric max", "error int scope error", "origin text first")
-	s := open(t, url, nil, sqlsink.Options{Connections: 8})
+	s := open(t, url, nil, eight("sqlserver"))
 	bring(t, s, table)
 	script, err := compile.ProcedureScript(compile.SQLServer, table, compile.Schemas{})
 	if err != nil {
