@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hookfold/hookfold/internal/check"
 	"github.com/hookfold/hookfold/internal/compile"
@@ -107,6 +108,8 @@ func TestReadThenWriteIsCaught(t *testing.T) {
 	}
 }
 
+// decides reads, and lets another one that has read too go on with it, so that
+// the two meet.
 type decides struct{ sink.Scratcher }
 
 func (d *decides) Scratch(ctx context.Context, tables []*sink.Table) (sink.Scratch, error) {
@@ -114,10 +117,16 @@ func (d *decides) Scratch(ctx context.Context, tables []*sink.Table) (sink.Scrat
 	if err != nil {
 		return nil, err
 	}
-	return &deciding{x}, nil
+	return &deciding{x, make(chan struct{})}, nil
 }
 
-type deciding struct{ sink.Scratch }
+type deciding struct {
+	sink.Scratch
+	meet chan struct{}
+}
+
+// meetingTime is how long one waits for another: with one writer there is none.
+const meetingTime = 5 * time.Millisecond
 
 func (d *deciding) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, error) {
 	newer := &sink.Batch{Park: b.Park}
@@ -137,6 +146,11 @@ func (d *deciding) Apply(ctx context.Context, b *sink.Batch) (*sink.Result, erro
 			}
 		}
 		newer.Groups = append(newer.Groups, own)
+	}
+	select {
+	case d.meet <- struct{}{}:
+	case <-d.meet:
+	case <-time.After(meetingTime):
 	}
 	return d.Scratch.Apply(ctx, newer)
 }

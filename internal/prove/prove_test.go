@@ -2,6 +2,7 @@ package prove_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -198,13 +199,19 @@ func orders() int {
 
 func TestTheThreeProblems(t *testing.T) {
 	plan := compiled(t, problems)
-	for engine, database := range engines {
+	all := maps.Clone(engines)
+	all["mysql"] = testdb.MySQL
+	for engine, database := range all {
 		for name, history := range histories {
 			t.Run(engine+"/"+name, func(t *testing.T) {
-				if len(history) == 6 && orders() < 720 {
-					history = history[:5] // six are tried in all their 720 orders
+				least := orders()
+				switch {
+				case engine == "mysql" && least <= 100: // it writes to the disk with every commit
+					history, least = history[:3], 10
+				case len(history) == 6 && least < 720: // six are tried in all their 720 orders
+					history = history[:5]
 				}
-				r := run(t, prove.Options{Plan: plan, Deliveries: history, Orders: orders(), Sink: open(t, database(t), pipeline.Tables(plan, "db"), sqlsink.Options{})})
+				r := run(t, prove.Options{Plan: plan, Deliveries: history, Orders: least, Sink: open(t, database(t), pipeline.Tables(plan, "db"), sqlsink.Options{})})
 				if r.Counterexample != nil {
 					t.Fatal(prove.Story(r.Counterexample))
 				}

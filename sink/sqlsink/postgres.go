@@ -26,8 +26,10 @@ type postgresEngine struct {
 	config *pgxpool.Config
 	pool   *pgxpool.Pool
 	once   sync.Once
-	// locks is how long a transaction waits for a lock, in milliseconds.
+	// locks is how long a transaction waits for a lock, in milliseconds, and class
+	// the first half of the advisory locks that it takes.
 	locks string
+	class int32
 }
 
 func openPostgres(ctx context.Context, url string, opts Options) (engine, error) {
@@ -55,7 +57,7 @@ func openPostgres(ctx context.Context, url string, opts Options) (engine, error)
 	if err != nil {
 		return nil, err
 	}
-	return &postgresEngine{config: config, pool: pool, locks: fmt.Sprint(max(1, opts.LockTimeout.Milliseconds()))}, nil
+	return &postgresEngine{config: config, pool: pool, class: compile.LockClass, locks: fmt.Sprint(max(1, opts.LockTimeout.Milliseconds()))}, nil
 }
 
 func (p *postgresEngine) dialect() compile.Dialect { return compile.Postgres }
@@ -69,7 +71,7 @@ func (p *postgresEngine) transact(ctx context.Context, fn func(conn) error) erro
 const beginWrite = "begin isolation level read committed read write"
 
 func (p *postgresEngine) alone(ctx context.Context, fn func(conn) error) error {
-	return fn(postgresAlone{postgresConn{p.pool}, p})
+	return fn(postgresAlone{postgresConn{p.pool, p.class}, p})
 }
 
 // postgresAlone sends its statement with what bounds its wait for locks, in one
@@ -110,7 +112,7 @@ func (p *postgresEngine) read(ctx context.Context, fn func(conn) error) error {
 }
 
 func (p *postgresEngine) begin(ctx context.Context, o pgx.TxOptions, fn func(conn) error) error {
-	return pgx.BeginTxFunc(ctx, p.pool, o, func(tx pgx.Tx) error { return fn(postgresConn{tx}) })
+	return pgx.BeginTxFunc(ctx, p.pool, o, func(tx pgx.Tx) error { return fn(postgresConn{tx, p.class}) })
 }
 
 func (p *postgresEngine) execute(ctx context.Context, statements []string) error {
@@ -132,7 +134,10 @@ func (p *postgresEngine) close() error {
 	return nil
 }
 
-type postgresConn struct{ tx runner }
+type postgresConn struct {
+	tx    runner
+	class int32
+}
 
 // runner is a transaction, or a pool for a single statement.
 type runner interface {
@@ -211,7 +216,7 @@ func (c postgresConn) lock(ctx context.Context, locks []lock) error {
 	for i, l := range locks {
 		numbers[i] = l.n
 	}
-	_, err := c.tx.Exec(ctx, compile.LockSQL, int32(compile.LockClass), numbers)
+	_, err := c.tx.Exec(ctx, compile.LockSQL, c.class, numbers)
 	return err
 }
 

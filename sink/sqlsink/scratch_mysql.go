@@ -70,12 +70,14 @@ func (e *mysqlEngine) place(ctx context.Context, tables []copied, opts Options) 
 	}
 	made.engine = own
 	made.empty = func(ctx context.Context, tables []string) error {
-		for _, t := range tables {
-			if _, err := own.db.ExecContext(ctx, "delete from "+compile.MySQL.QuoteTable(t)); err != nil {
-				return err
+		return own.transact(ctx, func(c conn) error { // each commit is a write to the disk
+			for _, t := range tables {
+				if err := c.run(ctx, "delete from "+compile.MySQL.QuoteTable(t)); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
+			return nil
+		})
 	}
 	return made, nil
 }

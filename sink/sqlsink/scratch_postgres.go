@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"time"
@@ -105,9 +106,17 @@ func (p *postgresEngine) place(ctx context.Context, tables []copied, opts Option
 	if err != nil {
 		return nil, errors.Join(err, made.remove(ctx))
 	}
-	e := &postgresEngine{config: config, pool: pool, locks: p.locks}
+	e := &postgresEngine{config: config, pool: pool, locks: p.locks, class: ownLocks(schema)}
 	made.engine, made.empty = e, e.empty
 	return made, nil
+}
+
+// ownLocks is a class of advisory locks for a place, so that nobody who writes the
+// tables themselves waits for it.
+func ownLocks(schema string) int32 {
+	h := fnv.New32a()
+	h.Write([]byte(schema))
+	return int32(h.Sum32())
 }
 
 // mayNot tells what to do where no schema may be made.

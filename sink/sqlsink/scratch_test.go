@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hookfold/hookfold/internal/compile"
 	"github.com/hookfold/hookfold/internal/testdb"
+	"github.com/hookfold/hookfold/merge"
 	"github.com/hookfold/hookfold/sink"
 	"github.com/hookfold/hookfold/sink/sqlsink"
 )
@@ -179,4 +181,25 @@ func TestSweepOfSQLite(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "hookfold_prove_*")); len(left) != 1 {
 		t.Errorf("%v are left, not the one in use", left)
 	}
+}
+
+// Nobody who writes the tables themselves waits for a trial, or it for them.
+func TestScratchHasLocksOfItsOwn(t *testing.T) {
+	table := &sink.Table{Name: "thing", Table: merge.NewTable(merge.Table{
+		Name: "thing", Key: tableOf(t, "thing", "id text").Key, OnDelete: merge.DeleteRemove, Columns: []merge.Column{col(t, "v text")},
+	})}
+	url := testdb.Postgres(t)
+	s := open(t, url, nil, sqlsink.Options{LockTimeout: 50 * time.Millisecond})
+	bring(t, s, table)
+	ctx := t.Context()
+	c := testdb.Connect(t, ctx, url)
+	defer c.Close(ctx)
+	if _, err := c.Exec(ctx, "select pg_advisory_lock($1::int4, n) from generate_series(0, $2::int4 * 2) n", compile.LockClass, compile.Buckets); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Apply(ctx, &sink.Batch{Groups: []sink.Group{group(table, say(t, table, "k", 1, map[string]any{"v": "x"}))}}); err == nil {
+		t.Fatal("the table itself is not locked")
+	}
+	x := scratchOf(t, s, table)
+	write(t, x, x.Tables()[0], say(t, x.Tables()[0], "k", 1, map[string]any{"v": "x"}))
 }
