@@ -2,7 +2,9 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -120,6 +122,15 @@ func (r *testRun) send(i int) {
 	}
 	for _, e := range split.Events {
 		e.FirstReceived = delivery.Received
+		for _, name := range slices.Sorted(maps.Keys(d.Fetched)) {
+			f := event.Fetched{Index: e.Index, Name: name, Status: http.StatusOK, At: firstReceived.Add(time.Duration(i) * time.Second), Body: d.Fetched[name]}
+			if string(f.Body) == "null" {
+				f.Status, f.Body = http.StatusNotFound, nil
+			}
+			e.Delivery.Fetched = append(e.Delivery.Fetched, f)
+		}
+	}
+	for _, e := range split.Events {
 		r.event(i, d, e)
 	}
 }
@@ -187,6 +198,9 @@ func (r *testRun) event(i int, d *config.Delivery, e *event.Event) {
 				at += "." + f.Column
 			}
 			r.result.Notes = append(r.result.Notes, fmt.Sprintf("%s is dead → %s: %s", s.name, at, f.Reason))
+		}
+		for _, read := range out.Reads {
+			r.result.Notes = append(r.result.Notes, fmt.Sprintf("%s waits for fetch %s of %s: give fetched: {%[2]s: {…}} with it", s.name, read.Fetch.Name, read.URL))
 		}
 		s.changes = append(s.changes, out.Changes...)
 	}

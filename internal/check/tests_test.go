@@ -116,3 +116,33 @@ func TestManyEvents(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestTestsOfFetches: what fetches read is given with a test's deliveries.
+func TestTestsOfFetches(t *testing.T) {
+	text := head + `
+  order:
+    key: {id: text}
+    on_delete: remove
+    columns: {state: text}
+    events: [{from: shop, type: order, fetch: order, key: {id: event.id}, set: {state: fetched.state}}]
+fetches: {order: {url: event.link, hosts: [api.example.com], not_found: delete}}
+tests:
+  - name: the last read counts
+    send:
+      - {source: shop, body: {id: 1, type: order, at: 1}, fetched: {order: {state: new}}}
+      - {source: shop, body: {id: 1, type: order, at: 1}, fetched: {order: {state: paid}}}
+      - {source: shop, body: {id: 2, type: order, at: 1}, fetched: {order: {state: new}}}
+      - {source: shop, body: {id: 2, type: order, at: 1}, fetched: {order: null}}
+    expect: {order: [{id: "1", state: paid}]}
+  - name: nothing was read
+    send: [{source: shop, body: {id: 1, type: order, link: "https://api.example.com/1"}}]
+    expect: {order: []}
+`
+	results := Test(compiled(t, text), Options{})
+	if !results[0].Passed() || results[0].Orders != 24 {
+		t.Errorf("%+v", results[0])
+	}
+	if notes := strings.Join(results[1].Notes, "\n"); !results[1].Passed() || !strings.Contains(notes, "waits for fetch order of https://api.example.com/1: give fetched: {order: {…}} with it") {
+		t.Errorf("%+v", results[1])
+	}
+}

@@ -283,6 +283,9 @@ type Delivery struct {
 	Source string
 	Body   []byte // JSON
 	Header map[string]string
+	// Fetched is what fetches read for its events: JSON by name, "null" if the
+	// object is not there.
+	Fetched map[string][]byte
 }
 
 // Expected is the expectation on one table: exactly these rows.

@@ -66,7 +66,7 @@ func oneFault(t *testing.T, file string, o Options, least int) {
 					}
 				}
 			}
-			walk(c, free || !isKey && n.Kind == yaml.MappingNode && (strings.HasPrefix(n.Content[i-1].Value, "x-") || n.Content[i-1].Value == "body" || n.Content[i-1].Value == "expect"))
+			walk(c, free || !isKey && n.Kind == yaml.MappingNode && (strings.HasPrefix(n.Content[i-1].Value, "x-") || n.Content[i-1].Value == "body" || n.Content[i-1].Value == "fetched" || n.Content[i-1].Value == "expect"))
 		}
 	}
 	walk(doc, false)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,7 +26,11 @@ func deliveryKeys() section[Delivery] {
 	return section[Delivery]{
 		path: "tests[].send[]", doc: "A text in its place is the name of a sample, as in `calendly/invitee.created`. Tests expand no `${NAME}`.",
 		keys: []key[Delivery]{
-			{name: "source", form: "a source", needed: "source: shop", doc: "Who sends it.",
+			{name: "sample", form: "the name of a sample", def: "`body` or `raw`", doc: "What is sent, as in `calendly/invitee.created`, where there is more to say of it.",
+				read: func(v value, d *Delivery) {
+					d.Sample, _ = v.raw("the name of a sample, as in calendly/invitee.created")
+				}},
+			{name: "source", form: "a source", def: "needed, but with `sample`", doc: "Who sends it.",
 				read: func(v value, d *Delivery) { d.Source, _ = v.raw("the name of a source") }},
 			{name: "body", form: "any value", def: "`raw`", doc: "The body, which is sent as JSON.", read: readBody},
 			{name: "raw", form: "text", def: "`body`", doc: "The body as it is.",
@@ -35,6 +40,8 @@ func deliveryKeys() section[Delivery] {
 					}
 				}},
 			{name: "headers", form: "names and texts", def: "none", doc: "Headers that parts of the event are read from.", read: readHeaders},
+			{name: "fetched", form: "fetches and bodies", def: "none", doc: "What fetches read for its events, by name: the body of the answer, null if the object is not there. They are read in the order of the list.",
+				read: readFetched},
 		},
 	}
 }
@@ -69,8 +76,17 @@ func readSend(v value, t *Test) {
 		got := deliveryKeys().read(item, &d)
 		_, body := got["body"]
 		raw, both := got["raw"]
+		_, sample := got["sample"]
+		_, source := got["source"]
 		switch {
 		case got == nil || item.broken():
+		case sample && (body || both):
+			got["sample"].fail("is given beside a body. Keep one.")
+		case sample:
+			t.Send = append(t.Send, d)
+		case !source && !v.l.unread[join(item.path, "source")]:
+			item.failWhole("needs source:, for example source: shop")
+		case !source:
 		case body && both:
 			raw.fail("is given beside body. Keep one.")
 		case !body && !both:
@@ -85,6 +101,20 @@ func readBody(v value, d *Delivery) {
 	var out bytes.Buffer
 	if v.writeJSON(&out, 0) {
 		d.Body = out.Bytes()
+	}
+}
+
+func readFetched(v value, d *Delivery) {
+	entries, ok := v.entries("fetches and what they read, as in {order: {state: paid}}")
+	if !ok {
+		return
+	}
+	d.Fetched = map[string][]byte{}
+	for _, e := range entries {
+		var out bytes.Buffer
+		if e.val.writeJSON(&out, 0) {
+			d.Fetched[e.name] = out.Bytes()
+		}
 	}
 }
 
@@ -239,6 +269,11 @@ func (l *loader) crossTests(c *Config) {
 	for _, t := range c.Tests {
 		for i := range t.Send {
 			d := &t.Send[i]
+			for _, name := range slices.Sorted(maps.Keys(d.Fetched)) {
+				if c.FetchNamed(name) == nil && !l.reportedAt("fetches") && !l.Touches("fetches."+name) {
+					l.report(d.Pos, d.Path+".fetched", "`%s` is not a fetch.%s", show(name), didYouMean(name, namesOf(c.Fetches)))
+				}
+			}
 			switch {
 			case len(c.Sources) == 0:
 			case d.Sample != "":

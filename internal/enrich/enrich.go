@@ -252,6 +252,7 @@ func (f *Fetcher) Forget(target string, ref event.Ref, fetches ...string) {
 	if len(f.schedule.wants) == 0 {
 		return
 	}
+	defer f.kick() // there may be room for others
 	if fetches == nil {
 		for _, s := range f.o.Specs {
 			f.schedule.forget(id{target, ref, s.Name})

@@ -44,6 +44,14 @@ func (x *spec) prober(now time.Time, sooner func(time.Time)) *flight {
 	return f
 }
 
+// noProbe tells that it is not this read that finds out whether its fetch is
+// answered again: it has, or it does not begin now.
+func (f *flight) noProbe() {
+	if f.probe {
+		f.probe, f.spec.asking = false, false
+	}
+}
+
 func (s *schedule) answered(f *flight, a *event.Fetched, now time.Time) {
 	f.state, f.answer, f.failure, f.until = landed, a, nil, now.Add(shareFor)
 	x := f.spec

@@ -48,6 +48,7 @@ type flight struct {
 	probe bool
 	// then is the next read of the same, which begins when this one has ended.
 	then *flight
+	size int // of the answer, while it is kept
 	turn int // in which it was queued: of those that may begin the first goes first
 	at   int // in the heap, -1 if it is not there
 }
@@ -72,6 +73,7 @@ type schedule struct {
 	delay delayed
 	turns int
 	seen  event.Position // the greatest position that was wanted
+	held  int            // bytes of answers that are kept
 
 	policy, probing backoff.Policy
 	random          func() float64
@@ -81,6 +83,9 @@ const (
 	// shareFor is how long an answer may be shared by events that were received
 	// before it was asked for.
 	shareFor = 10 * time.Second
+	// maxHeld is how many bytes of answers may be kept that no event has taken yet:
+	// beyond it no read begins. What is under way may exceed it.
+	maxHeld = 64 << 20
 	// maxDenied is how often one object may be refused, while others are answered,
 	// until that is taken for its own.
 	maxDenied = 3
@@ -168,14 +173,24 @@ func (s *schedule) forget(w id) {
 	if delete(f.wants, w); len(f.wants) > 0 || f.state == running {
 		return
 	}
+	s.release(f)
 	if f.state == queued {
 		f.state = gone
+		f.noProbe()
 		if s.next[f.key] == f {
 			delete(s.next, f.key)
 		}
 		if f.at >= 0 {
 			heap.Remove(&s.delay, f.at)
 		}
+	}
+}
+
+// release lets go of an answer that nobody wants or may share any more.
+func (s *schedule) release(f *flight) {
+	if f != nil && len(f.wants) == 0 && s.last[f.key] != f {
+		s.held -= f.size
+		f.size = 0
 	}
 }
 
@@ -205,6 +220,7 @@ func (s *schedule) start(now time.Time, received event.Position) (begin []*fligh
 			switch {
 			case f.state != queued:
 				g.queue = g.queue[1:]
+				f.noProbe()
 				continue
 			case f.spec.paused && !f.probe:
 				g.queue = g.queue[1:]
@@ -213,10 +229,11 @@ func (s *schedule) start(now time.Time, received event.Position) (begin []*fligh
 			}
 			if before := s.last[f.key]; before != nil && before.state == running {
 				g.queue = g.queue[1:]
+				f.noProbe()
 				before.then = f
 				continue
 			}
-			if g.running >= g.most {
+			if g.running >= g.most || s.held >= maxHeld {
 				break
 			}
 			if now.Before(g.hold) {
@@ -232,7 +249,9 @@ func (s *schedule) start(now time.Time, received event.Position) (begin []*fligh
 			g.running++
 			f.state, f.began, f.seen = running, now, max(s.seen, received)
 			delete(s.next, f.key)
+			before := s.last[f.key]
 			s.last[f.key] = f
+			s.release(before)
 			begin = append(begin, f)
 		}
 	}
@@ -243,9 +262,11 @@ func (s *schedule) start(now time.Time, received event.Position) (begin []*fligh
 func (s *schedule) done(f *flight, o outcome, now time.Time) (tell []id) {
 	f.gate.running--
 	probe, then := f.probe, f.then
-	f.probe, f.then = false, nil
-	if probe {
-		f.spec.asking = false
+	f.noProbe()
+	f.then = nil
+	if o.answer != nil {
+		f.size = len(o.answer.Body)
+		s.held += f.size
 	}
 	if s.last[f.key] == f && o.answer == nil {
 		delete(s.last, f.key)
@@ -325,6 +346,7 @@ func (s *schedule) sweep(now time.Time) {
 	for key, f := range s.last {
 		if f.state == landed && !now.Before(f.until) {
 			delete(s.last, key)
+			s.release(f)
 		}
 	}
 	for host, g := range s.gates {

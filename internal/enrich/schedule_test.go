@@ -68,7 +68,7 @@ func (c *clockwork) end(o outcome) []id {
 
 func (c *clockwork) after(d time.Duration) { c.now = c.now.Add(d) }
 
-var fine = outcome{answer: &event.Fetched{Status: 200}}
+var fine = outcome{answer: &event.Fetched{Status: 200, Body: []byte("{}")}}
 
 func same(t *testing.T, what string, got, want any) {
 	t.Helper()
@@ -326,7 +326,7 @@ func TestRefuse(t *testing.T) {
 // TestNothingIsForgotten: whatever happens, each want has an answer in the end,
 // or a final failure, and one that no read began before.
 func TestNothingIsForgotten(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(400) {
 		rnd := rand.New(rand.NewPCG(seed, 17))
 		c := wind(t, &Spec{Name: "f", Rate: 5, Concurrency: 1 + rnd.IntN(3)}, &Spec{Name: "g", Concurrency: 2})
 		c.random = rnd.Float64
@@ -410,7 +410,49 @@ func TestNothingIsForgotten(t *testing.T) {
 		if len(c.schedule.wants) > 0 || len(c.next) > 0 && len(c.flying) == 0 {
 			t.Errorf("seed %d: %d wants and %d reads are left", seed, len(c.schedule.wants), len(c.next))
 		}
+		for len(c.flying) > 0 {
+			c.end(fine)
+		}
+		c.after(time.Hour)
+		if c.sweep(c.now); c.held != 0 {
+			t.Errorf("seed %d: %d bytes are kept for nobody", seed, c.held)
+		}
 	}
+}
+
+// TestHeldAnswersAreBounded: while nobody takes answers, no more are asked for.
+func TestHeldAnswersAreBounded(t *testing.T) {
+	c := wind(t, &Spec{Name: "f", Concurrency: 2})
+	large := func() outcome {
+		return outcome{answer: &event.Fetched{Status: 200, Body: make([]byte, maxHeld/4)}}
+	}
+	var all []id
+	for i := range 20 {
+		all = append(all, c.wants(event.Position(i+1), "f", fmt.Sprint(i)))
+	}
+	n := 0
+	for len(c.begin()) > 0 || len(c.flying) > 0 {
+		n++
+		c.end(large())
+	}
+	same(t, "reads until it is full", n, 5)
+	for _, w := range all[:2] {
+		c.forget(w)
+	}
+	same(t, "answers that may be shared are kept", c.begin(), "[]")
+	c.after(shareFor)
+	c.sweep(c.now)
+	for len(c.begin()) > 0 || len(c.flying) > 0 {
+		n++
+		c.end(large())
+	}
+	same(t, "reads", n, 7)
+	for _, w := range all {
+		c.forget(w)
+	}
+	c.after(shareFor)
+	c.sweep(c.now)
+	same(t, "held", c.held, 0)
 }
 
 func TestAURLThatIsNone(t *testing.T) {

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -137,7 +138,9 @@ func (r *Runner) giveUp(e *event.Event, read *mapping.Read, reason string) verdi
 // awaits says that an event waits for a read.
 func (r *Runner) awaits(e *event.Event, read *mapping.Read, bad *enrich.Failure, now time.Time) verdict {
 	v := verdict{
-		state: journal.Waiting, table: read.Table, on: "fetch " + read.Fetch.Name + " " + address(read.URL), next: now.Add(r.o.Patience.Most), tries: 1,
+		state: journal.Waiting, table: read.Table, on: "fetch " + read.Fetch.Name + " " + address(read.URL), tries: 1,
+		// It is woken when there is something new, unless too many wait.
+		next:  now.Add(r.o.Patience.Later(math.MaxInt, random())),
 		wants: []enrich.Want{{Ref: e.Ref(), Fetch: read.Fetch.Name, Request: enrich.Request{URL: read.URL, Header: read.Header}}},
 	}
 	switch {
