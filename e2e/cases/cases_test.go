@@ -70,6 +70,9 @@ func runOn(t *testing.T, s *scenario, seed uint64) {
 	}
 	if n, ok := s.named(); ok && os.Getenv(n.variable) == "" {
 		t.Logf("runs where %s names a server; elsewhere %s", n.variable, n.elsewhere)
+		if err := s.readTSQL(); err != nil {
+			t.Error(err)
+		}
 		return
 	}
 	for _, on := range chosen(s, seed) {

@@ -24,7 +24,7 @@ type engine struct {
 // named are engines that run where a variable names a server, and how such a case
 // is looked at elsewhere.
 var named = map[string]struct{ variable, elsewhere string }{
-	"sqlserver": {testdb.SQLServerVar, "the statements are read by a grammar of T-SQL, and sent to a server that speaks its protocol"},
+	"sqlserver": {testdb.SQLServerVar, "a grammar of T-SQL reads its statements, and the wire is tested in `sink/sqlsink`"},
 }
 
 // engines are all of them. Another one is a line here.
