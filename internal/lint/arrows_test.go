@@ -22,7 +22,7 @@ var levels = [][]string{
 	{"internal/daemon", "internal/explain", "internal/verify"},
 	{"internal/demo"},
 	{"internal/cli"},
-	{"cmd/hookfold", "e2e", "e2e/cases", "internal/lint", "bench"},
+	{"cmd/hookfold", "examples/lanes", "e2e", "e2e/cases", "internal/lint", "bench"},
 }
 
 func level(pkg string) int {
