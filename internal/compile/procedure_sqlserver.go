@@ -25,6 +25,9 @@ func sqlserverProcedure(t *sink.Table, live *sink.Live) (string, error) {
 	if !d.decides(t, live) {
 		return "", fmt.Errorf("table %s: occupants, unions, and max and min of text are joined outside of the database, under locks, since T-SQL cannot decide them exactly", t.Name)
 	}
+	if err := SQLServer.needsUnique(t, live, nil); err != nil {
+		return "", err
+	}
 	r := own(t)
 	if err := r.bind(live); err != nil {
 		return "", err

@@ -59,6 +59,9 @@ type Required struct {
 // is missing is a *MissingError. records is the live schema of the occupants'
 // table, and only needed for a table with occupants.
 func Compile(d Dialect, t *sink.Table, live, records *sink.Live) (*Statements, error) {
+	if err := d.needsUnique(t, live, records); err != nil {
+		return nil, err
+	}
 	if d.Held(t, live) {
 		return compileHeld(d, t, live, records)
 	}

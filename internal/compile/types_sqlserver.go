@@ -50,6 +50,25 @@ func (sqlserver) keyDoubt(c *sink.LiveColumn) string {
 	return ""
 }
 
+// needsUnique says that a table has no unique index on its key. Most databases
+// say so themselves when an upsert names the key; T-SQL has nothing that would,
+// and two writers would insert two rows.
+func (d Dialect) needsUnique(t *sink.Table, live, records *sink.Live) error {
+	if d.base() != SQLServer {
+		return nil
+	}
+	lacks := func(name string, key []string, live *sink.Live) error {
+		if live == nil || !live.Exists || live.HasUnique(key) {
+			return nil // of one that is not there more is said elsewhere
+		}
+		return fmt.Errorf("table %s: no unique index on (%s). Two events at once could insert two rows. Create one: %s", name, strings.Join(key, ", "), UniqueIndex(d, name, key))
+	}
+	if err := lacks(t.Name, keyOf(t), live); err != nil || !t.Occupied {
+		return err
+	}
+	return lacks(OccupantsTable(t.Name), append(keyOf(t), OccupantColumn), records)
+}
+
 // BinaryCollation tells whether a collation of SQL Server compares characters by
 // their numbers.
 func BinaryCollation(name string) bool {

@@ -283,6 +283,21 @@ func TestSQLServerForms(t *testing.T) {
 	}
 }
 
+// Nothing but a unique index keeps two inserts of one key apart, so without one
+// nothing is written.
+func TestSQLServerNeedsAUniqueKey(t *testing.T) {
+	table := messageStatus(t)
+	live := messageStatusTDS
+	live.key = nil
+	s, server := overTDS(t, live, "encrypt=disable", sqlsink.Options{}, written)
+	if e := refused(t, s, table, statusChange(t, table, "k")); e.Action != sink.Retry || !strings.Contains(e.Message, "create unique index [message_status_hookfold_key] on [message_status] ([message_id])") {
+		t.Errorf("%+v", e)
+	}
+	if n := len(server.Statements("openjson")); n != 0 {
+		t.Errorf("%d statements were sent", n)
+	}
+}
+
 // What T-SQL cannot decide is read under locks, joined here, and stored.
 func TestSQLServerHolds(t *testing.T) {
 	table := tableOf(t, "message_status", "message_id text", "status text max")
