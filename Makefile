@@ -4,6 +4,8 @@ GO        ?= go
 # Where the tests find PostgreSQL. Each test makes databases of its own and
 # drops them.
 export HOOKFOLD_TEST_POSTGRES ?= postgres://postgres@127.0.0.1:5432/postgres
+# The same for MariaDB or MySQL.
+export HOOKFOLD_TEST_MYSQL ?= mysql://root@127.0.0.1:3306/
 
 # The packages whose goroutines meet.
 CONCURRENT = ./journal/... ./sink/... ./internal/ingest/... ./internal/enrich/... ./internal/pipeline/... ./internal/lane/... ./internal/daemon/... ./internal/demo/...

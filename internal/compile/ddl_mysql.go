@@ -147,12 +147,9 @@ func (d mysql) besideColumns() []column {
 
 func (mysql) primary() string { return "PRIMARY" }
 
-func (mysql) keyDoubt(c *sink.LiveColumn) string {
-	if c.Pads {
-		return "keys that differ only in spaces at their end are one, so a key that ends in a space is dead"
-	}
-	return ""
-}
+// keyDoubt has nothing to say: a collation for which keys are one is refused, and
+// a key that ends in a space, which none of the others sees, is dead.
+func (mysql) keyDoubt(*sink.LiveColumn) string { return "" }
 
 func (mysql) keepsVersion(c *sink.LiveColumn) bool {
 	return isMySQLText(c) && (c.Length == 0 || c.Length >= 255)

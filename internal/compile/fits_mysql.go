@@ -88,6 +88,8 @@ func (d mysql) fits(t merge.Type, rule merge.Rule, c *sink.LiveColumn) verdict {
 		return doubtful("what is longer than the column is dead")
 	case has("text"), has("enum") && t.Kind == merge.Text, has("json") && t.Kind == merge.TextArray:
 		return fine
+	case has("numeric") && t.Kind == merge.Numeric && c.Precision == mysqlDigits && c.Scale == mysqlScale:
+		return fine // there is none that holds more
 	case has("numeric") && (t.Kind == merge.Int || t.Kind == merge.Float || t.Kind == merge.Numeric):
 		return fitsNumeric(t, c)
 	case !has(want):

@@ -88,7 +88,7 @@ func (d mysql) param(f field) string {
 		return "(" + raw + " + 0e0)"
 	case "datetime", "timestamp":
 		return "cast(" + raw + " as datetime(6))"
-	case "date", "uuid", "json":
+	case "date", "uuid":
 		return "cast(" + raw + " as " + f.Live.Base + ")"
 	case "binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob":
 		switch f.Type.Kind {
@@ -120,8 +120,11 @@ func (mysql) bytes(expr string, f field) string {
 }
 
 func (d mysql) distinct(a, b string, f field) string {
-	if c := f.Live; c == nil || isMySQLText(c) {
+	switch c := f.Live; {
+	case c == nil || isMySQLText(c):
 		a, b = d.bytes(a, f), d.bytes(b, f)
+	case c.Base == "json": // a text would be a JSON text
+		a, b = "json_extract("+a+", '$')", "json_extract("+b+", '$')"
 	}
 	return "not (" + a + " <=> " + b + ")"
 }
@@ -147,13 +150,9 @@ func (d mysql) greater(a, b string, f field) string {
 
 func (mysql) newer(a, b []string) string { return newerRow(a, b) }
 
-func (mysql) union(a, b string, f field) string {
-	sql := "(select concat('[', coalesce(group_concat(distinct json_quote(j.x) order by cast(j.x as binary) separator ','), ''), ']') from json_table(json_merge_preserve(" +
+func (mysql) union(a, b string, _ field) string {
+	return "(select concat('[', coalesce(group_concat(distinct json_quote(j.x) order by cast(j.x as binary) separator ','), ''), ']') from json_table(json_merge_preserve(" +
 		a + ", " + b + "), '$[*]' columns (x longtext character set utf8mb4 collate utf8mb4_bin path '$')) as j)"
-	if f.Live != nil && f.Live.Base == "json" {
-		return "cast(" + sql + " as json)"
-	}
-	return sql
 }
 
 const mysqlInstant = `'%Y-%m-%dT%H:%i:%s.%fZ'`

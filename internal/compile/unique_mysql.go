@@ -28,9 +28,12 @@ func unsafeUnique(t *sink.Table, u sink.Unique) string {
 		u.Name, on, strings.Join(keyOf(t), ", "), u.Name)
 }
 
-// unsafe refuses a table that has a unique index which its config does not
-// accept.
+// unsafe refuses a table that has no unique index on its key, which MySQL would
+// fill with doubles, or one that its config does not accept.
 func (mysql) unsafe(t *sink.Table, live *sink.Live) error {
+	if !live.HasUnique(keyOf(t)) {
+		return fmt.Errorf("table %s: no unique index on the key (%s). Create one (hookfold migrate shows how)", t.Name, strings.Join(keyOf(t), ", "))
+	}
 	for _, u := range live.Uniques {
 		if (u.Partial || !sameColumns(u.Columns, keyOf(t))) && !acceptedUnique(t, u) {
 			return fmt.Errorf("table %s: %s", t.Name, unsafeUnique(t, u))

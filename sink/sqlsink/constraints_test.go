@@ -18,12 +18,11 @@ import (
 func TestConstraints(t *testing.T) {
 	onEach(t, func(t *testing.T, open func(...*sink.Table) sink.Sink) {
 		table, owners := tableOf(t, "item", "id text", "owner text", "email text", "qty int", "note text"), tableOf(t, "owner", "id text")
+		table.UnsafeUnique = []string{"email"}
 		s := open(table, owners)
 		for _, statement := range []string{"drop table item", "drop table owner", "create table owner (id text primary key)",
 			`create table item (id text primary key, owner text references owner (id), email text unique, qty int check (qty > 0), note text not null)`} {
-			if err := s.Execute(t.Context(), []string{statement}); err != nil {
-				t.Fatal(err)
-			}
+			run(t, s, statement)
 		}
 		bring(t, s, table, owners)
 		set := func(owner, email, qty any) map[string]any {

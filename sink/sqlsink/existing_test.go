@@ -123,9 +123,7 @@ func TestPartialUpdateOfNotNull(t *testing.T) {
 	onEach(t, func(t *testing.T, open func(...*sink.Table) sink.Sink) {
 		table := tableOf(t, "invoice", "id text", "total numeric scope total", "paid text scope paid", "best int max")
 		s := open()
-		if err := s.Execute(t.Context(), []string{`create table invoice (id text primary key, total numeric not null, paid text not null, best int, stamp text)`}); err != nil {
-			t.Fatal(err)
-		}
+		run(t, s, `create table invoice (id text primary key, total numeric not null, paid text not null, best int, stamp text)`)
 		bring(t, s, table)
 		part := say(t, table, "a", 2, map[string]any{"paid": "yes", "best": "9"})
 		e := refused(t, s, table, part, say(t, table, "b", 1, map[string]any{"total": "1", "paid": "no"}))
@@ -216,10 +214,8 @@ func TestF13FirstKeepsWhatWasThere(t *testing.T) {
 			table.Name = []string{"deal", "deal_beside"}[place]
 			table.Versions = place
 			s := open()
-			if err := s.Execute(t.Context(), []string{"create table " + table.Name + " (id text primary key, origin text, owner text, stage text)",
-				"insert into " + table.Name + " (id, origin, stage) values ('a', 'import', 'won')"}); err != nil {
-				t.Fatal(err)
-			}
+			run(t, s, "create table "+table.Name+" (id text primary key, origin text, owner text, stage text)",
+				"insert into "+table.Name+" (id, origin, stage) values ('a', 'import', 'won')")
 			bring(t, s, table)
 			write(t, s, table, say(t, table, "a", 5, map[string]any{"origin": "ad", "owner": "bob", "stage": "open"}))
 			write(t, s, table, say(t, table, "a", 3, map[string]any{"origin": "mail", "owner": "ann", "stage": "new"}))

@@ -54,3 +54,6 @@ func (e *cutEngine) transact(ctx context.Context, fn func(conn) error) error {
 func (e *cutEngine) alone(ctx context.Context, fn func(conn) error) error {
 	return e.transact(ctx, fn)
 }
+
+// DialectOf is the dialect of a sink's database.
+func DialectOf(s sink.Sink) compile.Dialect { return s.(*sqlSink).dialect() }

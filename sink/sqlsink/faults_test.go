@@ -263,16 +263,14 @@ func TestSchemaFaultsKeepTheBatch(t *testing.T) {
 		change := say(t, table, "k", 1, map[string]any{"a": "x", "note": "n"})
 		steps := []struct{ sql, want string }{
 			{"", "there is no table item"},
-			{"create table item (id text, a text)", "no column note"},
+			{"create table item (id text not null, a text)", "no column note"},
 			{"alter table item add column note text", "no column row_version"},
 			{"alter table item add column row_version text", "no column note_version"},
 			{"alter table item add column note_version text", "item"},
 		}
 		for _, x := range steps {
 			if x.sql != "" {
-				if err := s.Execute(t.Context(), []string{x.sql}); err != nil {
-					t.Fatal(err)
-				}
+				run(t, s, x.sql)
 			}
 			e := refused(t, s, table, change)
 			if e.Action != sink.Retry || !strings.Contains(e.Message, x.want) || !strings.Contains(e.Message, "hookfold migrate") {

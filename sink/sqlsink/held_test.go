@@ -9,14 +9,6 @@ import (
 	"github.com/hookfold/hookfold/sink/sqlsink"
 )
 
-// run executes statements of a test's own.
-func run(t *testing.T, s sink.Sink, statements ...string) {
-	t.Helper()
-	if err := s.Execute(t.Context(), statements); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestRowFollowsItsChain gives a row another key, with all that the config does
 // not know of it and the rows of others that name it.
 func TestRowFollowsItsChain(t *testing.T) {

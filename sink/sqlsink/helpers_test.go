@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/hookfold/hookfold/internal/compile"
 	"github.com/hookfold/hookfold/internal/testdb"
 	"github.com/hookfold/hookfold/merge"
 	"github.com/hookfold/hookfold/sink"
@@ -152,7 +154,7 @@ type database struct {
 	url  func(testing.TB) string
 }
 
-var databases = []database{{"postgres", testdb.Schema}, {"sqlite", testdb.SQLite}}
+var databases = []database{{"postgres", testdb.Schema}, {"sqlite", testdb.SQLite}, {"mysql", testdb.MySQL}}
 
 // eight are the options for eight writers at once. Nobody retries for them, so on an
 // engine whose pace is not known each waits for its locks as long as it takes.
@@ -199,4 +201,27 @@ func bring(t testing.TB, s sink.Sink, tables ...*sink.Table) {
 	if err := s.Execute(t.Context(), statements); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// run executes statements of a test's own, in the words of the sink's database.
+func run(t testing.TB, s sink.Sink, statements ...string) {
+	t.Helper()
+	if sqlsink.DialectOf(s) == compile.MySQL {
+		for i, text := range statements {
+			statements[i] = inMySQL(text)
+		}
+	}
+	if err := s.Execute(t.Context(), statements); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// indexed finds columns of text that are part of an index.
+var indexed = regexp.MustCompile(` text (not null|primary key|unique|references)`)
+
+// inMySQL writes a statement of PostgreSQL and SQLite as MySQL takes it: text in
+// an index has a length, and a key compares bytes.
+func inMySQL(text string) string {
+	text = indexed.ReplaceAllString(text, " varchar(100) character set utf8mb4 collate utf8mb4_bin $1")
+	return strings.ReplaceAll(text, " numeric ", " decimal(65,30) ")
 }

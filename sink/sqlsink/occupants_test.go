@@ -21,9 +21,7 @@ func TestOccupantsOfNotNullTable(t *testing.T) {
 				table := booking(t, "booking")
 				table.Versions = place
 				s := open()
-				if err := s.Execute(t.Context(), []string{`create table booking (ref text primary key, status text not null, invitee text not null default 'nobody', channel text not null)`}); err != nil {
-					t.Fatal(err)
-				}
+				run(t, s, `create table booking (ref text primary key, status text not null, invitee text not null default 'nobody', channel text not null)`)
 				bring(t, s, table)
 				whole := func(key, id string, since, version int64) *merge.Change {
 					return occupant(t, say(t, table, key, version, map[string]any{"status": "active", "invitee": id, "channel": "web"}), id, since)
@@ -122,9 +120,7 @@ func TestBesideAfterADeleteByHand(t *testing.T) {
 		table.Versions = sink.Beside
 		s := open(table)
 		write(t, s, table, say(t, table, "k", 5, map[string]any{"a": "new", "f": "new"}))
-		if err := s.Execute(t.Context(), []string{"delete from item"}); err != nil {
-			t.Fatal(err)
-		}
+		run(t, s, "delete from item")
 		write(t, s, table, say(t, table, "k", 3, map[string]any{"a": "old", "f": "old"}))
 		mustShow(t, s, table, "k", "a=old f=old")
 	})

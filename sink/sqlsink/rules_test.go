@@ -87,9 +87,7 @@ func TestF13DefaultsStayOutOfTheJoin(t *testing.T) {
 	onEach(t, func(t *testing.T, open func(...*sink.Table) sink.Sink) {
 		table := tableOf(t, "item", "id text", "note text", "qty int max", "low int min")
 		s := open()
-		if err := s.Execute(t.Context(), []string{`create table item (id text primary key, note text default 'none', qty int default 0, low int default 0)`}); err != nil {
-			t.Fatal(err)
-		}
+		run(t, s, `create table item (id text primary key, note text default 'none', qty int default 0, low int default 0)`)
 		bring(t, s, table)
 		at := func(version int64, set map[string]any) func(string) *merge.Change {
 			return func(key string) *merge.Change { return say(t, table, key, version, set) }
@@ -102,9 +100,7 @@ func TestF21ValueOutsideTheLadderIsBelowAll(t *testing.T) {
 	onEach(t, func(t *testing.T, open func(...*sink.Table) sink.Sink) {
 		table := tableOf(t, "item", "id text", "step text ladder sent,read")
 		s := open(table)
-		if err := s.Execute(t.Context(), []string{`insert into item (id, step) values ('a', 'zombie'), ('b', 'read')`}); err != nil {
-			t.Fatal(err)
-		}
+		run(t, s, `insert into item (id, step) values ('a', 'zombie'), ('b', 'read')`)
 		for _, key := range []string{"a", "b"} {
 			write(t, s, table, say(t, table, key, 1, map[string]any{"step": "sent"}))
 		}
@@ -269,10 +265,8 @@ func TestEightSessionsInsertTheSameKeys(t *testing.T) {
 			url := d.url(t)
 			user, payment := tableOf(t, "app_user", "id text", "name text"), tableOf(t, "payment", "id text", "user_id text", "amount numeric")
 			s := open(t, url, nil, sqlsink.Options{})
-			if err := s.Execute(t.Context(), []string{`create table app_user (id text primary key)`,
-				`create table payment (id text primary key, user_id text not null references app_user (id))`}); err != nil {
-				t.Fatal(err)
-			}
+			run(t, s, `create table app_user (id text primary key)`,
+				`create table payment (id text primary key, user_id text not null references app_user (id))`)
 			bring(t, s, user, payment)
 			var wg sync.WaitGroup
 			for w := range 8 {

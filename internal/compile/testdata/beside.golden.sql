@@ -336,7 +336,7 @@ select v.p1,
     v.p8,
     cast(v.p9 as datetime(6)),
     v.p10,
-    cast(v.p11 as json),
+    v.p11,
     utc_timestamp(6)
 from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]', p5 longtext character set utf8mb4 collate utf8mb4_bin path '$[4]', p6 longtext character set utf8mb4 collate utf8mb4_bin path '$[5]', p7 longtext character set utf8mb4 collate utf8mb4_bin path '$[6]', p8 longtext character set utf8mb4 collate utf8mb4_bin path '$[7]', p9 longtext character set utf8mb4 collate utf8mb4_bin path '$[8]', p10 longtext character set utf8mb4 collate utf8mb4_bin path '$[9]', p11 longtext character set utf8mb4 collate utf8mb4_bin path '$[10]', p12 longtext character set utf8mb4 collate utf8mb4_bin path '$[11]', p13 longtext character set utf8mb4 collate utf8mb4_bin path '$[12]', p14 longtext character set utf8mb4 collate utf8mb4_bin path '$[13]')) as v
 where not exists (select 1 from `every_rule` as t force index (`PRIMARY`) where t.`tenant` = v.p1 and t.`no` = cast(v.p2 as signed));
@@ -369,7 +369,7 @@ update (select v.p1 as p1,
     v.p8 as p8,
     cast(v.p9 as datetime(6)) as p9,
     v.p10 as p10,
-    cast(v.p11 as json) as p11,
+    v.p11 as p11,
     v.p12 as p12,
     v.p13 as p13,
     v.p14 as p14,
@@ -385,7 +385,7 @@ set t.`changed_at` = case when (cast(excluded.p12 as binary) >= cast(coalesce(ex
            or (excluded.p8 is not null and (t.`name` is null or cast(excluded.p8 as binary) > cast(t.`name` as binary)))
            or (excluded.p9 is not null and (t.`since` is null or t.`since` > excluded.p9))
            or (excluded.p10 is not null and (t.`step` is null or case cast(excluded.p10 as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case cast(t.`step` as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
-           or (excluded.p11 is not null and ((t.`tags` is null or not (cast((select concat('[', coalesce(group_concat(distinct json_quote(j.x) order by cast(j.x as binary) separator ','), ''), ']') from json_table(json_merge_preserve(t.`tags`, excluded.p11), '$[*]' columns (x longtext character set utf8mb4 collate utf8mb4_bin path '$')) as j) as json) <=> t.`tags`))))
+           or (excluded.p11 is not null and ((t.`tags` is null or not (json_extract((select concat('[', coalesce(group_concat(distinct json_quote(j.x) order by cast(j.x as binary) separator ','), ''), ']') from json_table(json_merge_preserve(t.`tags`, excluded.p11), '$[*]' columns (x longtext character set utf8mb4 collate utf8mb4_bin path '$')) as j), '$') <=> json_extract(t.`tags`, '$')))))
       then utc_timestamp(6) else t.`changed_at` end,
     t.`status` = case when cast(excluded.p12 as binary) >= cast(coalesce(excluded.p15, '') as binary) then excluded.p3 else t.`status` end,
     t.`amount` = case when cast(excluded.p12 as binary) >= cast(coalesce(excluded.p15, '') as binary) then excluded.p4 else t.`amount` end,
@@ -395,7 +395,7 @@ set t.`changed_at` = case when (cast(excluded.p12 as binary) >= cast(coalesce(ex
     t.`name` = case when excluded.p8 is not null and (t.`name` is null or cast(excluded.p8 as binary) > cast(t.`name` as binary)) then excluded.p8 else t.`name` end,
     t.`since` = case when excluded.p9 is not null and (t.`since` is null or t.`since` > excluded.p9) then excluded.p9 else t.`since` end,
     t.`step` = case when excluded.p10 is not null and (t.`step` is null or case cast(excluded.p10 as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case cast(t.`step` as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end) then excluded.p10 else t.`step` end,
-    t.`tags` = case when excluded.p11 is not null then case when t.`tags` is null then excluded.p11 else cast((select concat('[', coalesce(group_concat(distinct json_quote(j.x) order by cast(j.x as binary) separator ','), ''), ']') from json_table(json_merge_preserve(t.`tags`, excluded.p11), '$[*]' columns (x longtext character set utf8mb4 collate utf8mb4_bin path '$')) as j) as json) end else t.`tags` end;
+    t.`tags` = case when excluded.p11 is not null then case when t.`tags` is null then excluded.p11 else (select concat('[', coalesce(group_concat(distinct json_quote(j.x) order by cast(j.x as binary) separator ','), ''), ']') from json_table(json_merge_preserve(t.`tags`, excluded.p11), '$[*]' columns (x longtext character set utf8mb4 collate utf8mb4_bin path '$')) as j) end else t.`tags` end;
 
 ==== sqlserver
 

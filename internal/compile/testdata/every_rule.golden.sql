@@ -313,7 +313,7 @@ select v.p1,
     v.p8,
     cast(v.p9 as datetime(6)),
     v.p10,
-    cast(v.p11 as json),
+    v.p11,
     v.p12,
     v.p13,
     v.p14,
@@ -330,7 +330,7 @@ update (select v.p1 as `tenant`,
     v.p8 as `name`,
     cast(v.p9 as datetime(6)) as `since`,
     v.p10 as `step`,
-    cast(v.p11 as json) as `tags`,
+    v.p11 as `tags`,
     v.p12 as `row_version`,
     v.p13 as `note_version`,
     v.p14 as `origin__first`,
@@ -344,7 +344,7 @@ set t.`changed_at` = case when (cast(excluded.`row_version` as binary) >= cast(c
            or (excluded.`name` is not null and (t.`name` is null or cast(excluded.`name` as binary) > cast(t.`name` as binary)))
            or (excluded.`since` is not null and (t.`since` is null or t.`since` > excluded.`since`))
            or (excluded.`step` is not null and (t.`step` is null or case cast(excluded.`step` as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case cast(t.`step` as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
-           or (excluded.`tags` is not null and ((t.`tags` is null or not (cast((select concat('[', coalesce(group_concat(distinct json_quote(j.x) order by cast(j.x as binary) separator ','), ''), ']') from json_table(json_merge_preserve(t.`tags`, excluded.`tags`), '$[*]' columns (x longtext character set utf8mb4 collate utf8mb4_bin path '$')) as j) as json) <=> t.`tags`))))
+           or (excluded.`tags` is not null and ((t.`tags` is null or not (json_extract((select concat('[', coalesce(group_concat(distinct json_quote(j.x) order by cast(j.x as binary) separator ','), ''), ']') from json_table(json_merge_preserve(t.`tags`, excluded.`tags`), '$[*]' columns (x longtext character set utf8mb4 collate utf8mb4_bin path '$')) as j), '$') <=> json_extract(t.`tags`, '$')))))
       then utc_timestamp(6) else t.`changed_at` end,
     t.`status` = case when cast(excluded.`row_version` as binary) >= cast(coalesce(t.`row_version`, '') as binary) then excluded.`status` else t.`status` end,
     t.`amount` = case when cast(excluded.`row_version` as binary) >= cast(coalesce(t.`row_version`, '') as binary) then excluded.`amount` else t.`amount` end,
@@ -357,7 +357,7 @@ set t.`changed_at` = case when (cast(excluded.`row_version` as binary) >= cast(c
     t.`name` = case when excluded.`name` is not null and (t.`name` is null or cast(excluded.`name` as binary) > cast(t.`name` as binary)) then excluded.`name` else t.`name` end,
     t.`since` = case when excluded.`since` is not null and (t.`since` is null or t.`since` > excluded.`since`) then excluded.`since` else t.`since` end,
     t.`step` = case when excluded.`step` is not null and (t.`step` is null or case cast(excluded.`step` as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case cast(t.`step` as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end) then excluded.`step` else t.`step` end,
-    t.`tags` = case when excluded.`tags` is not null then case when t.`tags` is null then excluded.`tags` else cast((select concat('[', coalesce(group_concat(distinct json_quote(j.x) order by cast(j.x as binary) separator ','), ''), ']') from json_table(json_merge_preserve(t.`tags`, excluded.`tags`), '$[*]' columns (x longtext character set utf8mb4 collate utf8mb4_bin path '$')) as j) as json) end else t.`tags` end;
+    t.`tags` = case when excluded.`tags` is not null then case when t.`tags` is null then excluded.`tags` else (select concat('[', coalesce(group_concat(distinct json_quote(j.x) order by cast(j.x as binary) separator ','), ''), ']') from json_table(json_merge_preserve(t.`tags`, excluded.`tags`), '$[*]' columns (x longtext character set utf8mb4 collate utf8mb4_bin path '$')) as j) end else t.`tags` end;
 
 -- Join into rows that are there, and insert none:
 -- The same parameters.
@@ -371,7 +371,7 @@ update (select v.p1 as p1,
     v.p8 as p8,
     cast(v.p9 as datetime(6)) as p9,
     v.p10 as p10,
-    cast(v.p11 as json) as p11,
+    v.p11 as p11,
     v.p12 as p12,
     v.p13 as p13,
     v.p14 as p14
@@ -384,7 +384,7 @@ set t.`changed_at` = case when (cast(excluded.p12 as binary) >= cast(coalesce(t.
            or (excluded.p8 is not null and (t.`name` is null or cast(excluded.p8 as binary) > cast(t.`name` as binary)))
            or (excluded.p9 is not null and (t.`since` is null or t.`since` > excluded.p9))
            or (excluded.p10 is not null and (t.`step` is null or case cast(excluded.p10 as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case cast(t.`step` as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end))
-           or (excluded.p11 is not null and ((t.`tags` is null or not (cast((select concat('[', coalesce(group_concat(distinct json_quote(j.x) order by cast(j.x as binary) separator ','), ''), ']') from json_table(json_merge_preserve(t.`tags`, excluded.p11), '$[*]' columns (x longtext character set utf8mb4 collate utf8mb4_bin path '$')) as j) as json) <=> t.`tags`))))
+           or (excluded.p11 is not null and ((t.`tags` is null or not (json_extract((select concat('[', coalesce(group_concat(distinct json_quote(j.x) order by cast(j.x as binary) separator ','), ''), ']') from json_table(json_merge_preserve(t.`tags`, excluded.p11), '$[*]' columns (x longtext character set utf8mb4 collate utf8mb4_bin path '$')) as j), '$') <=> json_extract(t.`tags`, '$')))))
       then utc_timestamp(6) else t.`changed_at` end,
     t.`status` = case when cast(excluded.p12 as binary) >= cast(coalesce(t.`row_version`, '') as binary) then excluded.p3 else t.`status` end,
     t.`amount` = case when cast(excluded.p12 as binary) >= cast(coalesce(t.`row_version`, '') as binary) then excluded.p4 else t.`amount` end,
@@ -397,7 +397,7 @@ set t.`changed_at` = case when (cast(excluded.p12 as binary) >= cast(coalesce(t.
     t.`name` = case when excluded.p8 is not null and (t.`name` is null or cast(excluded.p8 as binary) > cast(t.`name` as binary)) then excluded.p8 else t.`name` end,
     t.`since` = case when excluded.p9 is not null and (t.`since` is null or t.`since` > excluded.p9) then excluded.p9 else t.`since` end,
     t.`step` = case when excluded.p10 is not null and (t.`step` is null or case cast(excluded.p10 as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end > case cast(t.`step` as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end) then excluded.p10 else t.`step` end,
-    t.`tags` = case when excluded.p11 is not null then case when t.`tags` is null then excluded.p11 else cast((select concat('[', coalesce(group_concat(distinct json_quote(j.x) order by cast(j.x as binary) separator ','), ''), ']') from json_table(json_merge_preserve(t.`tags`, excluded.p11), '$[*]' columns (x longtext character set utf8mb4 collate utf8mb4_bin path '$')) as j) as json) end else t.`tags` end;
+    t.`tags` = case when excluded.p11 is not null then case when t.`tags` is null then excluded.p11 else (select concat('[', coalesce(group_concat(distinct json_quote(j.x) order by cast(j.x as binary) separator ','), ''), ']') from json_table(json_merge_preserve(t.`tags`, excluded.p11), '$[*]' columns (x longtext character set utf8mb4 collate utf8mb4_bin path '$')) as j) end else t.`tags` end;
 
 ==== sqlserver
 
