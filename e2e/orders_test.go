@@ -157,7 +157,7 @@ var histories = []history{
 // costs more.
 func orders(of testtarget.Kind) int {
 	switch {
-	case of.Name == "pgbouncer", of.SQL && testing.Short():
+	case of.Name == "pgbouncer", of.Name == "mysql", of.SQL && testing.Short():
 		return 500
 	case of.SQL:
 		return 2000

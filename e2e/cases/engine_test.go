@@ -40,6 +40,7 @@ func servers() []engine {
 var everywhere = []engine{
 	{name: "sqlite", database: testdb.SQLite},
 	{name: "postgres", database: testdb.Schema},
+	{name: "mariadb", database: testdb.MySQL},
 	{name: "hasura", api: &api{kind: "hasura", like: `{url: "hasura+http://127.0.0.1"}`}},
 	{name: "supabase-rpc", api: &api{kind: "supabase-rpc", like: `{url: "supabase+http://127.0.0.1", mode: rpc}`}},
 	{name: "supabase-rest", api: &api{kind: "supabase-rest", like: `{url: "supabase+http://127.0.0.1", mode: rest}`}},
@@ -47,9 +48,7 @@ var everywhere = []engine{
 
 // later are the engines that some cases are about and that are not there yet:
 // what their URLs begin with, and how they are called.
-var later = map[string]struct{ scheme, name string }{
-	"mariadb": {"mysql://", "MariaDB and MySQL (issue 4)"},
-}
+var later = map[string]struct{ scheme, name string }{}
 
 // execute runs statements, which are separated by a line break after a
 // semicolon.

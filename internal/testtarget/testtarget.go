@@ -58,6 +58,7 @@ func kinds() []Kind {
 var everywhere = []Kind{
 	{"sqlite", true, nil, func(t testing.TB) Target { return plain(testdb.SQLite(t)) }},
 	{"postgres", true, nil, func(t testing.TB) Target { return plain(testdb.Postgres(t)) }},
+	{"mysql", true, nil, func(t testing.TB) Target { return plain(testdb.MySQL(t)) }},
 	{"pgbouncer", true, nil, pgbouncer},
 	{"hasura", false, nil, hasura},
 	{"supabase-rpc", false, nil, func(t testing.TB) Target { return supabase(t, "rpc") }},

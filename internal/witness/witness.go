@@ -10,7 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the drivers of the engines
+	_ "github.com/go-sql-driver/mysql" // the drivers of the engines
+	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "github.com/microsoft/go-mssqldb"
 	_ "modernc.org/sqlite"
 
@@ -21,7 +22,7 @@ import (
 // DB is a database to be read.
 type DB struct {
 	*sql.DB
-	postgres, tsql bool
+	postgres, tsql, mysql bool
 }
 
 // Open opens a database by the URL that a config gives a target.
@@ -31,6 +32,13 @@ func Open(url string) (*DB, error) {
 	if lite {
 		driver, source = "sqlite", "file:"+file+"?_pragma=busy_timeout(20000)"
 	}
+	mysql, tail, _ := strings.Cut(url, "://")
+	if mysql == "mysql" || mysql == "mariadb" {
+		user, rest, _ := strings.Cut(tail, "@")
+		host, name, _ := strings.Cut(rest, "/")
+		name, _, _ = strings.Cut(name, "?")
+		driver, source = "mysql", user+"@tcp("+host+")/"+name+"?sql_mode=%27STRICT_ALL_TABLES,ANSI_QUOTES%27&time_zone=%27%2B00%3A00%27"
+	}
 	tsql := strings.HasPrefix(url, "sqlserver://")
 	if tsql {
 		driver = "sqlserver"
@@ -39,7 +47,29 @@ func Open(url string) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a database to be read: %w", err)
 	}
-	return &DB{db, !lite && !tsql, tsql}, nil
+	return &DB{db, driver == "pgx", tsql, driver == "mysql"}, nil
+}
+
+// MySQL tells whether it is MySQL or MariaDB.
+func (db *DB) MySQL() bool { return db.mysql }
+
+// Text is an expression that gives a column's value as text.
+func (db *DB) Text(name string, typ merge.Type) string {
+	switch {
+	case db.postgres && typ.Kind == merge.TextArray:
+		return `to_json("` + name + `")::text`
+	case db.mysql && typ.Kind == merge.Timestamp:
+		return `date_format("` + name + `", '%Y-%m-%dT%H:%i:%s.%fZ')`
+	case db.mysql:
+		return `cast("` + name + `" as char)`
+	case db.tsql && typ.Kind == merge.Timestamp:
+		return `replace(cast("` + name + `" as nvarchar(40)), N' +', N'+')`
+	case db.tsql && typ.Kind == merge.Float:
+		return `convert(nvarchar(40), "` + name + `", 3)`
+	case db.tsql:
+		return `cast("` + name + `" as nvarchar(max))`
+	}
+	return `cast("` + name + `" as text)`
 }
 
 // Row is the values of a table's mapped columns, in their order, and of
@@ -64,20 +94,7 @@ func (db *DB) Read(ctx context.Context, t *sink.Table) (Rows, error) {
 	var types []merge.Type
 	column := func(name string, typ merge.Type) {
 		types = append(types, typ)
-		if db.postgres && typ.Kind == merge.TextArray {
-			columns = append(columns, `to_json("`+name+`")::text`)
-			return
-		}
-		switch {
-		case db.tsql && typ.Kind == merge.Timestamp:
-			columns = append(columns, `replace(cast("`+name+`" as nvarchar(40)), N' +', N'+')`)
-		case db.tsql && typ.Kind == merge.Float:
-			columns = append(columns, `convert(nvarchar(40), "`+name+`", 3)`)
-		case db.tsql:
-			columns = append(columns, `cast("`+name+`" as nvarchar(max))`)
-		default:
-			columns = append(columns, `cast("`+name+`" as text)`)
-		}
+		columns = append(columns, db.Text(name, typ))
 	}
 	for _, k := range t.Key {
 		column(k.Name, k.Type)
