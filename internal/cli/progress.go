@@ -14,12 +14,15 @@ import (
 type progress struct{ bar *progressbar.ProgressBar }
 
 // progress starts a bar; total < 0 is not known.
-func (a *app) progress(what string, total int64) *progress {
+func (a *app) progress(what string, total int64) *progress { return a.counting(what, "it", total) }
+
+// counting starts a bar that tells how many of something are done a second.
+func (a *app) counting(what, of string, total int64) *progress {
 	if !a.TerminalErr {
 		return &progress{}
 	}
 	return &progress{progressbar.NewOptions64(total,
-		progressbar.OptionSetWriter(a.Err), progressbar.OptionSetDescription(what), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+		progressbar.OptionSetWriter(a.Err), progressbar.OptionSetDescription(what), progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString(of),
 		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionFullWidth(),
 	)}
 }

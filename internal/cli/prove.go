@@ -291,7 +291,7 @@ func (a *app) proveTarget(ctx context.Context, plan *mapping.Plan, target string
 	if _, err := trial.Sweep(ctx); err != nil {
 		return &prove.Report{}, "", fmt.Errorf("target %s: %w", target, err)
 	}
-	bar := a.progress("orders", -1)
+	bar := a.counting("prove", "orders", -1)
 	defer bar.done()
 	r, err = prove.Run(ctx, prove.Options{
 		Plan: plan, Target: target, Sink: trial, Deliveries: list, Orders: f.orders, Seed: f.seed, Parallel: f.parallel,

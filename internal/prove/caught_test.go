@@ -209,3 +209,36 @@ func TestWaitingAndDeadAreTheSameInEveryOrder(t *testing.T) {
 		})
 	}
 }
+
+// What waits for a column that only another event brings waits in no order in
+// the end, and where none brings it in every order.
+func TestNotNullIsTheSameInEveryOrder(t *testing.T) {
+	plan := compiled(t, `
+  user:
+    name: app_user
+    key: {id: text}
+    columns: {email: {type: text, scope: email}, plan: {type: text, scope: plan}, top: {type: int, merge: max}}
+    events:
+      - {from: shop, type: mail, key: {id: event.user}, set: {email: event.email, top: event.n}}
+      - {from: shop, type: plan, key: {id: event.user}, set: {plan: event.plan, top: event.n}}
+`)
+	history := shop(`
+		{"type":"mail","at":"2026-03-01T10:00:00Z","user":"u","email":"u@example.test","n":9}
+		{"type":"plan","at":"2026-03-01T10:00:01Z","user":"u","plan":"free","n":5}
+		{"type":"mail","at":"2026-03-01T10:00:02Z","user":"w","email":"w@example.test","n":1}`)
+	for engine, database := range engines {
+		t.Run(engine, func(t *testing.T) {
+			s := open(t, database(t), pipeline.Tables(plan, "db"), sqlsink.Options{}).(sink.Sink)
+			if err := s.Execute(t.Context(), []string{"create table app_user (id text primary key, email text, plan text not null, top bigint)"}); err != nil {
+				t.Fatal(err)
+			}
+			r := run(t, prove.Options{Plan: plan, Deliveries: history, Orders: 30, Sink: s.(sink.Scratcher)})
+			if r.Counterexample != nil {
+				t.Fatal(prove.Story(r.Counterexample))
+			}
+			if len(r.Left) != 1 || r.Left[0].Ref.Position != 3 || r.Rows["user"] != 1 || len(r.Depends) > 0 {
+				t.Errorf("left %+v, rows %v, depends %v", r.Left, r.Rows, r.Depends)
+			}
+		})
+	}
+}
