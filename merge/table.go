@@ -103,7 +103,8 @@ type Table struct {
 	// OnDelete says what becomes of a deleted row.
 	OnDelete DeleteRule
 	// Group holds the places among Key of the columns by which rows are replaced
-	// together, when a list says that it is complete. Nil if none does.
+	// together, when a list says that it is complete. Nil if none does; empty if
+	// the list is of the whole table.
 	Group []int
 
 	scopes  []string

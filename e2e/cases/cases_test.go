@@ -16,8 +16,6 @@ import (
 // config says so, and the test holds it to that: one that the config accepts has
 // to be taken off the list. C02/* is the case and all its variants.
 var pending = map[string]string{
-	"C47/absent-is-deleted": "lists that are complete for a whole table (issue 5)",
-	"C78/*":                 "lists that are complete for a whole table (issue 5)",
 }
 
 // knownFaults lists scenarios that fail because something is wrong with

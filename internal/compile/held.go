@@ -18,6 +18,9 @@ type HeldStatements struct {
 	// the columns of Fields.
 	Rows, Group Statement
 	Fields      []Param
+	// Keys reads the keys of all rows, of a table whose lists are of the whole of
+	// it; then there is no Group.
+	Keys string
 	// Insert makes new rows, Update changes those that are there, and Delete
 	// removes rows by key.
 	Insert, Update, Delete Statement
@@ -158,8 +161,11 @@ func compileHeld(d Dialect, t *sink.Table, live, records *sink.Live) (*Statement
 		f.Index, f.n = i, i+1
 		group = append(group, f)
 	}
-	if group != nil {
+	switch {
+	case group != nil:
 		h.Group = r.read(plain, group, true)
+	case t.Group != nil:
+		h.Keys = r.keys(x)
 	}
 	if t.Chained {
 		h.Rekey = r.rekey(x)
@@ -226,6 +232,15 @@ func (r *relation) reading() []Param {
 		out = append(out, f.Param)
 	}
 	return out
+}
+
+// keys selects the keys of all rows.
+func (r *relation) keys(d dialect) string {
+	var columns []string
+	for _, f := range r.key {
+		columns = append(columns, d.read(at(d, f), f))
+	}
+	return fmt.Sprintf("select %s from %s as t", strings.Join(columns, ", "), quoteTable(d, r.name))
 }
 
 // read selects rows by some columns of the key.

@@ -114,6 +114,7 @@ func showHeld(b *strings.Builder, d Dialect, t *sink.Table, h *HeldStatements, s
 	beside("and what follows what:", h.After)
 	sides("Read when groups were complete; a key is a JSON list of its parts:", h.Sets, get)
 	show("Read and lock the rows of groups that are now complete anew:", h.Group)
+	beside("Read the keys of all rows, when the table is complete anew:", h.Keys)
 	show("Read and lock rows:", h.Rows)
 	show("Read all records of the keys:", h.Records)
 	sides("Read deletes of rows that are not there:", h.Tombstones, get)

@@ -222,9 +222,11 @@ type Mapping struct {
 	Delete *Expr
 	// Each is a list, of which each element makes a change; nil is none.
 	// Replaces names the rows that it is all of, by columns of the key, in the
-	// key's order; nil is none.
-	Each     *Expr
-	Replaces []Assignment
+	// key's order; nil is none, and without a column it is the whole table.
+	// ReplacesAt is where it is said.
+	Each       *Expr
+	Replaces   []Assignment
+	ReplacesAt Pos
 	Chain    *Chain
 	// Version is nil for the default, the event's time.
 	Version []Expr
@@ -407,13 +409,13 @@ func (t *Table) Occupied() bool {
 }
 
 // Group returns the places in Key of the columns by which a list replaces rows,
-// nil if none does.
+// nil if none does; none of them is the whole table.
 func (t *Table) Group() []int {
 	for _, m := range t.Events {
 		if m.Replaces == nil {
 			continue
 		}
-		var group []int
+		group := []int{}
 		for i, k := range t.Key {
 			if slices.ContainsFunc(m.Replaces, func(a Assignment) bool { return a.Column.Text == k.Text }) {
 				group = append(group, i)

@@ -16,9 +16,9 @@ func (l *loader) crossLists(t *Table) {
 		switch {
 		case m.Replaces == nil:
 		case first != nil:
-			l.report(m.Replaces[0].Column.Pos, m.Path+".replaces", "the mapping on line %d replaces rows of %s already, and two lists could not both be complete. Put them into one mapping: type: takes a list, and each: a condition.", first.Pos.Line, t.Text)
+			l.report(m.ReplacesAt, m.Path+".replaces", "the mapping on line %d replaces rows of %s already, and two lists could not both be complete. Put them into one mapping: type: takes a list, and each: a condition.", first.Pos.Line, t.Text)
 		case t.Occupied():
-			l.report(m.Replaces[0].Column.Pos, m.Path+".replaces", "%s has occupants, of which a complete list can name one and not the others, so a row that it names could be taken for gone. Leave out occupant: (line %d), or let the list's rows have a table of their own.", t.Text, occupantLine(t))
+			l.report(m.ReplacesAt, m.Path+".replaces", "%s has occupants, of which a complete list can name one and not the others, so a row that it names could be taken for gone. Leave out occupant: (line %d), or let the list's rows have a table of their own.", t.Text, occupantLine(t))
 		default:
 			first = m
 			l.crossReplaces(t, m)
@@ -57,7 +57,7 @@ func (l *loader) crossReplaces(t *Table, m *Mapping) {
 		return
 	}
 	if len(m.Replaces) == len(t.Key) {
-		l.report(m.Replaces[0].Column.Pos, m.Path+".replaces", "names the whole key of %s, so that a list could hold only one row. Name the columns that all rows of a list have in common.", t.Text)
+		l.report(m.ReplacesAt, m.Path+".replaces", "names the whole key of %s, so that a list could hold only one row. Name the columns that all rows of a list have in common.", t.Text)
 	}
 	slices.SortStableFunc(m.Replaces, func(a, b Assignment) int {
 		return cmp.Compare(slices.Index(columnNames(t.Key), a.Column.Text), slices.Index(columnNames(t.Key), b.Column.Text))
@@ -70,6 +70,9 @@ var ofItem = regexp.MustCompile(`\b(item|index)\b`)
 // warnOfParents warns of a list that is given by a part of its parent's key: if
 // that part does not tell parents apart, nor does the key tell their rows apart.
 func (l *loader) warnOfParents(t *Table, m *Mapping) {
+	if len(m.Replaces) == 0 {
+		return
+	}
 	refs, _ := references(t)
 	for _, r := range refs {
 		if l.Touches(r.Path) || l.Touches(m.Path+".key") || slices.ContainsFunc(m.Replaces, func(a Assignment) bool { return !says(r.Key, a.Expr) }) {
@@ -82,7 +85,7 @@ func (l *loader) warnOfParents(t *Table, m *Mapping) {
 			}
 		}
 		if len(lack) > 0 {
-			l.Add(Warning, m.Replaces[0].Column.Pos, m.Path+".replaces", "the key of %s has nothing for %s of its parent %s. If two parents may have all else alike, their rows are taken for each other: then add it to the key and to replaces.", t.Text, list(lack), r.Table.Text)
+			l.Add(Warning, m.ReplacesAt, m.Path+".replaces", "the key of %s has nothing for %s of its parent %s. If two parents may have all else alike, their rows are taken for each other: then add it to the key and to replaces.", t.Text, list(lack), r.Table.Text)
 		}
 	}
 }

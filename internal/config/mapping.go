@@ -27,8 +27,17 @@ func mappingKeys() section[Mapping] {
 				read: func(v value, m *Mapping) { v.exprTo(&m.Delete) }},
 			{name: "each", form: "an expression", def: "none: one change", doc: "A list, whose elements make a change each: in the other expressions `item` is the element and `index` its place, from 0. An absent list says nothing, and null does not either. At most 10,000 elements.",
 				read: func(v value, m *Mapping) { v.exprTo(&m.Each) }},
-			{name: "replaces", form: "columns and expressions", def: "none: rows that the list does not name stay", doc: "The list is complete: rows that have these values in these columns of the key, are older, and are not in the list are deleted, as `on_delete` says. So an empty list deletes all of them, and so does a delete of the parent whose key these columns are. If one element is at fault, the whole list says nothing; of two elements that are one row the later counts. One mapping of a table may say so.",
-				read: func(v value, m *Mapping) { v.assignments(nil, &m.Replaces) }},
+			{name: "replaces", form: "columns and expressions", def: "none: rows that the list does not name stay", doc: "The list is complete: rows that have these values in these columns of the key, are older, and are not in the list are deleted, as `on_delete` says. So an empty list deletes all of them, and so does a delete of the parent whose key these columns are. `{}` is a list that is complete for the whole table. If one element is at fault, the whole list says nothing; of two elements that are one row the later counts. One mapping of a table may say so.",
+				read: func(v value, m *Mapping) {
+					m.ReplacesAt = v.where()
+					v.assignments(nil, &m.Replaces)
+					switch {
+					case len(m.Replaces) > 0:
+						m.ReplacesAt = m.Replaces[0].Column.Pos
+					case !v.broken():
+						m.Replaces = []Assignment{}
+					}
+				}},
 			{name: "chain", form: "a map", def: "none", doc: "Which identity took the place of which, where a thing gets a new one now and then. The identity is the table's key.",
 				read: func(v value, m *Mapping) {
 					m.Chain = &Chain{Pos: v.pos(), Path: v.path}
@@ -128,9 +137,6 @@ func checkMapping(v value, m *Mapping, got map[string]value) {
 		_, has := got["each"]
 		switch {
 		case each.broken():
-		case len(m.Replaces) == 0:
-			each.fail("is empty; it has to name the columns of the key that all rows of the list have in common, as in {payment: event.id}.")
-			m.Replaces = nil
 		case !has && !v.l.unread[join(v.path, "each")]:
 			each.failWhole("needs each:, the list that is complete, for example each: event.lines")
 		case whole:

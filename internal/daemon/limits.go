@@ -55,7 +55,7 @@ func placeOf(t *config.Table, r sink.Refusal) (config.Pos, string) {
 		for _, m := range t.Events {
 			switch {
 			case r.Part == sink.Lists && m.Replaces != nil:
-				return m.Replaces[0].Column.Pos, m.Path + ".replaces"
+				return m.ReplacesAt, m.Path + ".replaces"
 			case r.Part == sink.Chains && m.Chain != nil:
 				return m.Chain.Pos, m.Chain.Path
 			case r.Part == sink.Occupants && m.Occupant != nil:

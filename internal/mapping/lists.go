@@ -29,6 +29,9 @@ func (c *compiler) list(out *Mapping, m *config.Mapping) {
 	if e := out.Each; e != nil && e.Kind != expr.KindList && e.Kind != expr.KindAny && e.Kind != expr.KindNull {
 		c.fail(e, "gives %s, and has to be a list", e.Kind)
 	}
+	if m.Replaces != nil {
+		out.Replaces = []*Expr{}
+	}
 	for _, a := range m.Replaces {
 		k := keyPlace(out.Table.Config, a.Column.Text)
 		if k < 0 {
@@ -188,6 +191,9 @@ func yield(t *merge.Table, earlier, later *merge.Change) *merge.Change {
 }
 
 func showGroup(t *Table, group merge.Key) string {
+	if len(t.Group) == 0 {
+		return "the whole table"
+	}
 	var out []string
 	for i, part := range group.Parts() {
 		out = append(out, t.Key[t.Group[i]].Name+"="+part)

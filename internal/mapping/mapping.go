@@ -29,7 +29,8 @@ type Mapping struct {
 	Delete, Each, Previous, Next *Expr
 	// Fetch is the fetch that is made before the mapping speaks, or nil.
 	Fetch *Fetch
-	// Replaces gives the group's key, in the order of the table's Group; nil if
+	// Replaces gives the group's key, in the order of the table's Group, which is
+	// empty where the list is of the whole table; nil if
 	// the list is not complete.
 	Replaces []*Expr
 

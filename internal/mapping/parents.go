@@ -93,7 +93,7 @@ func (c *compiler) kin() {
 				}
 			}
 		}
-		if t.Group != nil {
+		if len(t.Group) > 0 {
 			c.emptied(t)
 		}
 	}

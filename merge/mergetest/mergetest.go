@@ -13,8 +13,9 @@ import (
 // Shape is what a table can be beside its columns.
 type Shape struct {
 	Occupied, Chained bool
-	// Grouped rows are replaced together by the first part of their key.
-	Grouped  bool
+	// Grouped rows are replaced together by the first part of their key, Whole ones
+	// all at once.
+	Grouped, Whole bool
 	OnDelete merge.DeleteRule
 	// Counted adds counters; tables with deletes or chains have them anyway.
 	Counted bool
@@ -28,7 +29,7 @@ func Shapes() []Shape {
 	for _, d := range []merge.DeleteRule{merge.DeleteMark, merge.DeleteRemove, merge.DeleteSet} {
 		out = append(out, Shape{OnDelete: d}, Shape{OnDelete: d, Occupied: true}, Shape{OnDelete: d, Occupied: true, Chained: true}, Shape{OnDelete: d, Grouped: true})
 	}
-	return append(out, Shape{Occupied: true, Chained: true}, Shape{Counted: true}, Shape{Counted: true, Occupied: true})
+	return append(out, Shape{OnDelete: merge.DeleteRemove, Whole: true}, Shape{Occupied: true, Chained: true}, Shape{Counted: true}, Shape{Counted: true, Occupied: true})
 }
 
 // Name names a shape, fit for a table.
@@ -37,7 +38,7 @@ func (s Shape) Name() string {
 	for _, x := range []struct {
 		has  bool
 		name string
-	}{{s.Chained, "chained"}, {s.Occupied && !s.Chained, "occupied"}, {s.Grouped, "grouped"}, {s.Counted, "counted"}, {s.Beside, "beside"}} {
+	}{{s.Chained, "chained"}, {s.Occupied && !s.Chained, "occupied"}, {s.Grouped, "grouped"}, {s.Whole, "whole"}, {s.Counted, "counted"}, {s.Beside, "beside"}} {
 		if x.has {
 			name += "_" + x.name
 		}
@@ -79,6 +80,9 @@ func EveryRule(shape Shape) *merge.Table {
 		t.Key = []merge.KeyColumn{{Name: "g", Type: text}, {Name: "k", Type: text}}
 		t.Group = []int{0}
 	}
+	if shape.Whole {
+		t.Group = []int{}
+	}
 	return merge.NewTable(t)
 }
 
@@ -110,7 +114,10 @@ func change(rnd *rand.Rand, t *merge.Table, i int) *merge.Change {
 	kind := merge.Write
 	switch {
 	case t.Group != nil && rnd.IntN(4) == 0:
-		c.Key, c.Replaces = merge.NewKey(fmt.Sprint("g", rnd.IntN(2))), true
+		c.Key, c.Replaces = merge.NewKey(), true
+		if len(t.Group) > 0 {
+			c.Key = merge.NewKey(fmt.Sprint("g", rnd.IntN(2)))
+		}
 		c.DeletedAt = canonical(merge.Type{Kind: merge.Timestamp}, fmt.Sprintf("2026-01-%02dT00:00:00Z", i%28+1))
 		if rnd.IntN(3) == 0 { // the parent was deleted
 			kind = merge.Delete
@@ -119,7 +126,7 @@ func change(rnd *rand.Rand, t *merge.Table, i int) *merge.Change {
 		c.Delete, kind = true, merge.Delete
 		c.DeletedAt = canonical(merge.Type{Kind: merge.Timestamp}, fmt.Sprintf("2026-02-%02dT00:00:00Z", i%28+1))
 	}
-	if t.Group != nil && !c.Replaces {
+	if len(t.Group) > 0 && !c.Replaces {
 		c.Key = merge.NewKey(fmt.Sprint("g", rnd.IntN(2)), part)
 	}
 	c.Version = merge.NewVersion(tuple, kind, fmt.Append(nil, i))

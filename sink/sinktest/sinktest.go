@@ -256,7 +256,9 @@ func rekey(changes []*merge.Change, history int) []*merge.Change {
 	out := make([]*merge.Change, len(changes))
 	for i, c := range changes {
 		x := *c
-		x.Key = merge.Key(own(string(c.Key)))
+		if !c.Replaces || len(c.Table.Group) > 0 { // else it is about all of them
+			x.Key = merge.Key(own(string(c.Key)))
+		}
 		if c.Table.Chained {
 			if c.Occupant != nil {
 				x.Occupant = &merge.Occupant{ID: own(c.Occupant.ID), Since: c.Occupant.Since}

@@ -147,7 +147,19 @@ func (w *holder) readRows(keys map[merge.Key]bool, groups []merge.Key) error {
 		return r
 	}
 	list := itemsOfKeys(groups)
-	if len(list) > 0 {
+	if len(list) > 0 && w.s.Keys != "" {
+		err := w.all(w.ctx, w.s.Keys, nil, func(cols []cell) error {
+			parts := make([]string, len(cols))
+			for i, c := range cols {
+				parts[i] = valueOf(w.table.Key[i].Type, c).Text()
+			}
+			keys[merge.NewKey(parts...)] = true
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	} else if len(list) > 0 {
 		err := w.query(w.ctx, w.s.Group, list, func(_ int, cols []cell) error {
 			r := take(cols)
 			keys[r.Key] = true
