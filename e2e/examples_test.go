@@ -17,7 +17,8 @@ func exampleEnv(url string) []string {
 }
 
 // TestExamples replays the deliveries of each example, twice, and compares the
-// rows with those that its rows.txt shows.
+// rows with those that its rows.txt shows. Where there is a history too, it is
+// imported before and after.
 func TestExamples(t *testing.T) {
 	examples, err := filepath.Glob("../examples/*/hookfold.yaml")
 	if err != nil || len(examples) < 7 {
@@ -25,40 +26,50 @@ func TestExamples(t *testing.T) {
 	}
 	for _, file := range examples {
 		dir := filepath.Dir(file)
+		orders := map[string][]string{"": {"deliveries.ndjson", "deliveries.ndjson"}}
+		if _, err := os.Stat(filepath.Join(dir, "history.ndjson")); err == nil {
+			orders = map[string][]string{
+				"history-first": {"history.ndjson", "deliveries.ndjson", "deliveries.ndjson"},
+				"history-last":  {"deliveries.ndjson", "history.ndjson", "history.ndjson"},
+			}
+		}
 		for engine, database := range engines {
-			t.Run(filepath.Base(dir)+"/"+engine, func(t *testing.T) {
-				url, work := database(t), t.TempDir()
-				env := exampleEnv(url)
-				config, err := filepath.Abs(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				deliveries := filepath.Join(filepath.Dir(config), "deliveries.ndjson")
-				for _, args := range [][]string{{"check", "--test"}, {"migrate", "--apply"}, {"check", "--connect"}} {
-					if out, err := command(work, env, append(args, "-c", config)...); err != nil {
-						t.Fatalf("hookfold %v: %v\n%s", args, err, out)
-					}
-				}
-				for range 2 {
-					out, err := command(work, env, "replay", deliveries, "--json", "-c", config)
-					var summary struct{ Dead, Waiting, Settled int }
-					if jsonErr := json.Unmarshal([]byte(out), &summary); err != nil || jsonErr != nil || summary.Dead+summary.Waiting > 0 || summary.Settled == 0 {
-						t.Fatalf("replay: %v %v\n%s", err, jsonErr, out)
-					}
-				}
-				tables, err := openTables(file, url, lookup(env))
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer tables.db.Close()
-				have, err := tables.text(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				compareFile(t, filepath.Join(dir, "rows.txt"), have)
-			})
+			for order, files := range orders {
+				t.Run(filepath.Join(filepath.Base(dir), engine, order), func(t *testing.T) { runExample(t, file, database(t), files) })
+			}
 		}
 	}
+}
+
+func runExample(t *testing.T, file, url string, files []string) {
+	dir, work := filepath.Dir(file), t.TempDir()
+	env := exampleEnv(url)
+	config, err := filepath.Abs(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"check", "--test"}, {"migrate", "--apply"}, {"check", "--connect"}} {
+		if out, err := command(work, env, append(args, "-c", config)...); err != nil {
+			t.Fatalf("hookfold %v: %v\n%s", args, err, out)
+		}
+	}
+	for _, name := range files {
+		out, err := command(work, env, "replay", filepath.Join(filepath.Dir(config), name), "--json", "-c", config)
+		var summary struct{ Dead, Waiting, Settled int }
+		if jsonErr := json.Unmarshal([]byte(out), &summary); err != nil || jsonErr != nil || summary.Dead+summary.Waiting > 0 || summary.Settled == 0 {
+			t.Fatalf("replay: %v %v\n%s", err, jsonErr, out)
+		}
+	}
+	tables, err := openTables(file, url, lookup(env))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tables.db.Close()
+	have, err := tables.text(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	compareFile(t, filepath.Join(dir, "rows.txt"), have)
 }
 
 // lookup looks variables up in an environment; the last of a name counts.
