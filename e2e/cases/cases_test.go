@@ -15,8 +15,7 @@ import (
 // pending lists the scenarios that need a feature which is not there yet: the
 // config says so, and the test holds it to that: one that the config accepts has
 // to be taken off the list. C02/* is the case and all its variants.
-var pending = map[string]string{
-}
+var pending = map[string]string{}
 
 // knownFaults lists scenarios that fail because something is wrong with
 // Hookfold. It has to be empty in the end.

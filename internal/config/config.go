@@ -227,7 +227,7 @@ type Mapping struct {
 	Each       *Expr
 	Replaces   []Assignment
 	ReplacesAt Pos
-	Chain    *Chain
+	Chain      *Chain
 	// Version is nil for the default, the event's time.
 	Version []Expr
 	// Set gives each column's expression; Rest is the object of "*", nil if

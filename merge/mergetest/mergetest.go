@@ -16,7 +16,7 @@ type Shape struct {
 	// Grouped rows are replaced together by the first part of their key, Whole ones
 	// all at once.
 	Grouped, Whole bool
-	OnDelete merge.DeleteRule
+	OnDelete       merge.DeleteRule
 	// Counted adds counters; tables with deletes or chains have them anyway.
 	Counted bool
 	// Beside keeps the versions of the table's rows beside it.
