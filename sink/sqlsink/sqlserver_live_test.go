@@ -148,6 +148,9 @@ func TestSQLServerExistingTables(t *testing.T) {
 		{"m2 ", full, sink.Reject, ""},
 		{"Я", full, sink.Reject, ""},
 	} {
+		if c := live.Column("id"); x.key == "Я" && c != nil && (c.CodePage == 0 || c.CodePage == 65001) {
+			continue // an engine whose varchar holds every character
+		}
 		if e := refused(t, s, table, say(t, table, x.key, 9, x.set)); e.Action != x.action || e.Why != x.why {
 			t.Errorf("%q %v: %+v", x.key, x.set, e)
 		}
