@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/hookfold/hookfold/internal/testdb"
 	"github.com/hookfold/hookfold/merge"
 	"github.com/hookfold/hookfold/sink"
 	"github.com/hookfold/hookfold/sink/sqlsink"
@@ -114,5 +115,44 @@ func BenchmarkHeld(b *testing.B) {
 				b.ReportMetric(float64(b.N*size)/b.Elapsed().Seconds(), "rows/s")
 			})
 		}
+	}
+}
+
+// BenchmarkGuardTrigger writes batches of plain rows, new ones and again the
+// same, that the guard trigger joins: beside BenchmarkApply, whose statement
+// joins them.
+func BenchmarkGuardTrigger(b *testing.B) {
+	const size = 5000
+	for _, again := range []bool{false, true} {
+		b.Run(fmt.Sprintf("again=%v", again), func(b *testing.B) {
+			table := tableOf(b, "message_status", "message_id text", "status text ladder sent,failed,delivered,read", "sent_at timestamp min", "read_at timestamp min", "error int scope error")
+			table.Guard = sink.ByTrigger
+			s := plainWriter(b, testdb.Schema(b), nil)
+			bring(b, s, table)
+			n := 0
+			batch := func() *sink.Batch {
+				changes := make([]*merge.Change, size)
+				for i := range changes {
+					n++
+					changes[i] = say(b, table, fmt.Sprintf("wamid.HBgLMTU1NTU1NTU1NTUVAgARGBI%020d", n), int64(n), map[string]any{"status": "sent", "sent_at": "2026-01-01T00:00:00Z"})
+				}
+				return &sink.Batch{Groups: []sink.Group{group(table, changes...)}}
+			}
+			next := batch()
+			if _, err := s.Apply(b.Context(), next); err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				if !again {
+					b.StopTimer()
+					next = batch()
+					b.StartTimer()
+				}
+				if _, err := s.Apply(b.Context(), next); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.N*size)/b.Elapsed().Seconds(), "rows/s")
+		})
 	}
 }

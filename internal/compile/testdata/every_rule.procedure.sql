@@ -17,6 +17,10 @@
 --   row_version: version of scope row, NULL if it is not set
 --   note_version: version of scope note, NULL if it is not set
 --   origin__first: version of origin, NULL if it is not set
+-- A version has one form for all that write the table: its elements, each with / behind it (a time in UTC with nine digits
+-- of a second, a whole number n as n + 9223372036854775808 with twenty digits), then 0/ and sixteen hexadecimal digits that
+-- tell apart two events of one version. Of a time at and the event's text body it is:
+--   to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US') || '000Z/0/' || left(encode(sha256(convert_to(body, 'UTF8')), 'hex'), 16)
 -- To remove it: drop function if exists hookfold_every_rule;
 
 begin;
@@ -45,6 +49,30 @@ declare
     hookfold_count bigint;
     hookfold_written bigint := 0;
 begin
+    if $10 is not null and (case $10 collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 else 0 end) = 0 then
+        raise exception using errcode = '23514', message = concat($10, ' is not a step of the ladder of column step (sent, failed, delivered, read)');
+    end if;
+    if $11 is not null then
+        $11 := array(select distinct x collate "C" from unnest($11 || $11) as x where x is not null order by 1);
+    end if;
+    if $12 is null and ($3 is not null or $4 is not null) then
+        raise exception using errcode = '22023', message = 'row_version is NULL, so it cannot be told whether the row is newer';
+    end if;
+    if $12 not like '%/0/________________' then
+        raise exception using errcode = '22023', message = concat($12, ' has not the form of a version');
+    end if;
+    if $13 is null and ($5 is not null) then
+        raise exception using errcode = '22023', message = 'note_version is NULL, so it cannot be told whether the row is newer';
+    end if;
+    if $13 not like '%/0/________________' then
+        raise exception using errcode = '22023', message = concat($13, ' has not the form of a version');
+    end if;
+    if $14 is null and ($6 is not null) then
+        raise exception using errcode = '22023', message = 'origin__first is NULL, so it cannot be told whether the row is newer';
+    end if;
+    if $14 not like '%/0/________________' then
+        raise exception using errcode = '22023', message = concat($14, ' has not the form of a version');
+    end if;
     insert into every_rule as t (tenant, "no", status, amount, note, origin, top, name, since, step, tags, row_version, note_version, origin__first, changed_at)
     select v.p1,
         v.p2::bigint,

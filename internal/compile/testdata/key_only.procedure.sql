@@ -4,6 +4,10 @@
 -- often as one likes; it tells whether anything has changed. Versions are text and compared as bytes; NULL is older than all.
 -- Arguments go by name, and what is left out says nothing: select hookfold_user(id => …);
 --   id: key, uuid
+-- A version has one form for all that write the table: its elements, each with / behind it (a time in UTC with nine digits
+-- of a second, a whole number n as n + 9223372036854775808 with twenty digits), then 0/ and sixteen hexadecimal digits that
+-- tell apart two events of one version. Of a time at and the event's text body it is:
+--   to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US') || '000Z/0/' || left(encode(sha256(convert_to(body, 'UTF8')), 'hex'), 16)
 -- To remove it: drop function if exists hookfold_user;
 
 begin;

@@ -13,6 +13,10 @@
 --   key_version: version of scope key, NULL if it is not set
 --   row_version: version of scope row, NULL if it is not set
 --   no_show_version: version of scope no_show, NULL if it is not set
+-- A version has one form for all that write the table: its elements, each with / behind it (a time in UTC with nine digits
+-- of a second, a whole number n as n + 9223372036854775808 with twenty digits), then 0/ and sixteen hexadecimal digits that
+-- tell apart two events of one version. Of a time at and the event's text body it is:
+--   to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US') || '000Z/0/' || left(encode(sha256(convert_to(body, 'UTF8')), 'hex'), 16)
 -- To remove it: drop function if exists hookfold_booking;
 
 begin;
@@ -37,6 +41,24 @@ declare
     hookfold_count bigint;
     hookfold_written bigint := 0;
 begin
+    if $8 is null and ($4 is not null) then
+        raise exception using errcode = '22023', message = 'key_version is NULL, so it cannot be told whether the row is newer';
+    end if;
+    if $8 not like '%/0/________________' then
+        raise exception using errcode = '22023', message = concat($8, ' has not the form of a version');
+    end if;
+    if $9 is null and ($5 is not null or $6 is not null) then
+        raise exception using errcode = '22023', message = 'row_version is NULL, so it cannot be told whether the row is newer';
+    end if;
+    if $9 not like '%/0/________________' then
+        raise exception using errcode = '22023', message = concat($9, ' has not the form of a version');
+    end if;
+    if $10 is null and ($7 is not null) then
+        raise exception using errcode = '22023', message = 'no_show_version is NULL, so it cannot be told whether the row is newer';
+    end if;
+    if $10 not like '%/0/________________' then
+        raise exception using errcode = '22023', message = concat($10, ' has not the form of a version');
+    end if;
     if $2 is not null then
         insert into booking_occupants as t (ref, occupant_id, status, invitee, no_show, row_version, no_show_version, occupant_since)
         select v.p1,

@@ -8,6 +8,10 @@
 --   amount: numeric, latest, set if row_version is not NULL
 --   paid_at: timestamp, latest, set if row_version is not NULL
 --   row_version: version of scope row, NULL if it is not set
+-- A version has one form for all that write the table: its elements, each with / behind it (a time in UTC with nine digits
+-- of a second, a whole number n as n + 9223372036854775808 with twenty digits), then 0/ and sixteen hexadecimal digits that
+-- tell apart two events of one version. Of a time at and the event's text body it is:
+--   to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US') || '000Z/0/' || left(encode(sha256(convert_to(body, 'UTF8')), 'hex'), 16)
 -- To remove it: drop function if exists hookfold_payment;
 
 begin;
@@ -27,6 +31,12 @@ declare
     hookfold_count bigint;
     hookfold_written bigint := 0;
 begin
+    if $5 is null and ($2 is not null or $3 is not null or $4 is not null) then
+        raise exception using errcode = '22023', message = 'row_version is NULL, so it cannot be told whether the row is newer';
+    end if;
+    if $5 not like '%/0/________________' then
+        raise exception using errcode = '22023', message = concat($5, ' has not the form of a version');
+    end if;
     insert into payment as t (id, user_id, amount, paid_at, row_version)
     select v.p1,
         v.p2::uuid,

@@ -8,6 +8,10 @@
 --   sent_at: timestamp, min
 --   error: int, latest, set if error_version is not NULL
 --   error_version: version of scope error, NULL if it is not set
+-- A version has one form for all that write the table: its elements, each with / behind it (a time in UTC with nine digits
+-- of a second, a whole number n as n + 9223372036854775808 with twenty digits), then 0/ and sixteen hexadecimal digits that
+-- tell apart two events of one version. Of a time at and the event's text body it is:
+--   to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US') || '000Z/0/' || left(encode(sha256(convert_to(body, 'UTF8')), 'hex'), 16)
 -- To remove it: drop function if exists hookfold_message_status;
 
 begin;
@@ -27,6 +31,15 @@ declare
     hookfold_count bigint;
     hookfold_written bigint := 0;
 begin
+    if $2 is not null and (case $2 collate "C" when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 when 'played' then 5 else 0 end) = 0 then
+        raise exception using errcode = '23514', message = concat($2, ' is not a step of the ladder of column status (sent, failed, delivered, read, played)');
+    end if;
+    if $5 is null and ($4 is not null) then
+        raise exception using errcode = '22023', message = 'error_version is NULL, so it cannot be told whether the row is newer';
+    end if;
+    if $5 not like '%/0/________________' then
+        raise exception using errcode = '22023', message = concat($5, ' has not the form of a version');
+    end if;
     insert into message_status as t (message_id, status, sent_at, error, error_version)
     select v.p1,
         v.p2,
