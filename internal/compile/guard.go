@@ -57,9 +57,6 @@ func GuardRefuses(d Dialect, t *sink.Table) []sink.Refusal {
 	say := func(format string, args ...any) {
 		out = append(out, sink.Refusal{Part: sink.Guarding, Text: fmt.Sprintf(format, args...)})
 	}
-	if d == MySQL {
-		say("there is no guard trigger for MySQL yet. Whoever else writes the table can run the statement that hookfold sql prints")
-	}
 	if d == SQLite {
 		say("SQLite has no guard trigger, since a trigger there cannot change the row that is being written. Whoever else writes the file can run the statement that hookfold sql prints")
 		return out
@@ -88,6 +85,9 @@ func GuardRefuses(d Dialect, t *sink.Table) []sink.Refusal {
 			say("column %s: on_delete sets a %s, which a guard trigger does not write. %s", c.Name, c.Type, instead)
 		}
 	}
+	if d == MySQL {
+		return append(out, mysqlGuardRefuses(t, instead)...)
+	}
 	if t.OnDelete == merge.DeleteNone {
 		return out
 	}
@@ -112,6 +112,9 @@ func NewGuard(d Dialect, t *sink.Table, live, records *sink.Live) (*Guard, error
 	x := d.impl()
 	if err := r.bound(x, live); err != nil {
 		return nil, err
+	}
+	if d == MySQL {
+		return mysqlGuard(t, r, live), nil
 	}
 	if t.Occupied {
 		return postgresOccupied(t, r, live, records)
@@ -229,6 +232,9 @@ func (p *problems) guard() {
 	}
 	joins := slices.IndexFunc(p.live.Triggers, func(x sink.Trigger) bool { return x.Name == g.Parts[0].Triggers[0].Name })
 	how := "in the order of their names, so what it changes in a row is not joined. Give it a name before " + guardTrigger
+	if p.d == MySQL {
+		how = "so what it changes in a row is not joined. Install the guard trigger again, which makes it the last"
+	}
 	for _, x := range p.live.Triggers[joins+1:] {
 		if x.Before && x.Enabled && joins >= 0 && !slices.ContainsFunc(g.Parts[0].Triggers, func(ours sink.Trigger) bool { return ours.Name == x.Name }) {
 			p.warn("", "trigger %s runs after the guard trigger, %s", x.Name, how)
@@ -290,20 +296,31 @@ func GuardScript(d Dialect, t *sink.Table, have Schemas) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "-- Guard trigger of table %s for %s.\n%s", t.Name, d, guardHelp)
-	b.WriteString("\n-- To remove it:\n--   begin;\n")
+	fmt.Fprintf(&b, "-- Guard trigger of table %s for %s.\n%s", t.Name, d, guardHelp[d.base()])
+	b.WriteString("\n-- To remove it:\n")
+	begin, end, commit := "begin;\n", ";\n", "commit;\n"
+	if d == MySQL { // which commits with each of them
+		begin, end, commit = "delimiter //\n", "//\n", "delimiter ;\n"
+	} else {
+		b.WriteString("--   begin;\n")
+	}
 	for _, s := range g.Remove {
-		b.WriteString("--   " + strings.ReplaceAll(s, "\n", "\n--   ") + ";\n")
+		b.WriteString("--   " + s + ";\n")
 	}
-	b.WriteString("--   commit;\n\nbegin;\n")
+	if d != MySQL {
+		b.WriteString("--   commit;\n")
+	}
+	b.WriteString("\n" + begin)
 	for _, s := range g.Install {
-		b.WriteString(s + ";\n")
+		b.WriteString(s + end)
 	}
-	b.WriteString("commit;\n")
+	b.WriteString(commit)
 	return b.String(), nil
 }
 
-const guardHelp = `-- It may be run again, and has to be after the config or the table has changed (hookfold check --connect tells).
+// guardHelp is what a writer has to know.
+var guardHelp = map[Dialect]string{
+	Postgres: `-- It may be run again, and has to be after the config or the table has changed (hookfold check --connect tells).
 -- A writer sends plain rows with their versions, in any order, as often as it likes:
 --   insert into ... values ... on conflict (key) do update set <every column> = excluded.<column>
 -- A column without a version of its own says nothing if it is NULL, a scope if its version is NULL.
@@ -311,7 +328,19 @@ const guardHelp = `-- It may be run again, and has to be after the config or the
 --   set local hookfold.guard = 'on'     join every UPDATE too; without it one that moves no version passes as it is
 --   set local hookfold.guard = 'off'    let everything pass as it is
 -- A row that would not change is not written, and not counted among those affected.
-`
+`,
+	MySQL: `-- It may be run again, and has to be after the config or the table has changed (hookfold check --connect tells), and
+-- after another trigger is added to the table: it has to run last. In this form it is for the mysql or mariadb client.
+-- A writer sends plain rows with their versions, in any order, as often as it likes:
+--   insert into ... values ... on duplicate key update <every column> = values(<column>)
+-- (REPLACE INTO removes the row first, which no trigger can mend.)
+-- A column without a version of its own says nothing if it is NULL, a scope if its version is NULL.
+-- Until the session ends, or they are set to NULL:
+--   set @hookfold_set = 'a,b'       only these columns are meant; the others say nothing, whatever they hold; ',' is none
+--   set @hookfold_guard = 'on'      join every UPDATE too; without it one that moves no version passes as it is
+--   set @hookfold_guard = 'off'     let everything pass as it is
+`,
+}
 
 // fitName shortens a name to what a database takes, so that it stays unique.
 func fitName(name string) string {

@@ -53,10 +53,17 @@ func (w *guardBody) line(text string) {
 
 func (w *guardBody) linef(format string, args ...any) { w.line(fmt.Sprintf(format, args...)) }
 
-// when writes IF … END IF.
+// when writes IF … END IF, and nothing if there is nothing to be done.
 func (w *guardBody) when(condition string, do func()) {
+	before := w.b.String()
 	w.line("if " + condition + " then")
+	begun := w.b.Len()
 	w.within(do)
+	if w.b.Len() == begun {
+		w.b.Reset()
+		w.b.WriteString(before)
+		return
+	}
 	w.line("end if;")
 }
 

@@ -20,7 +20,7 @@ func ProcedureScript(d Dialect, t *sink.Table, have Schemas) (string, error) {
 		return "", fmt.Errorf("SQLite has no procedures. Run the statement that hookfold sql prints: it takes one row, with the same parameters")
 	}
 	if d == MySQL {
-		return "", fmt.Errorf("there are no procedures for MySQL yet. Run the statement that hookfold sql prints")
+		return "", fmt.Errorf("MySQL has no procedures whose arguments go by name and may be left out. Run the statement that hookfold sql prints, or install the guard trigger")
 	}
 	if !t.Local() {
 		return "", fmt.Errorf("table %s: deletes, complete lists, chains and counters are joined outside of the database, under locks. Rows that are marked as deleted can be written through a guard trigger (hookfold sql --guard-trigger)", t.Name)

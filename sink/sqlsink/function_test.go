@@ -28,7 +28,7 @@ func functionOf(t *testing.T, table *sink.Table, before ...string) (url string, 
 	testdb.Exec(t, url, before...)
 	s = open(t, url, nil, sqlsink.Options{})
 	bring(t, s, table)
-	have, err := compile.Look(table, func(name string) (*sink.Live, error) {
+	have, err := compile.Look(compile.Postgres, table, func(name string) (*sink.Live, error) {
 		return s.Inspect(t.Context(), &sink.Table{Table: table.Table, Name: name})
 	})
 	if err != nil {

@@ -31,6 +31,11 @@ from information_schema.columns where table_schema = ? and table_name = ? order 
 from information_schema.statistics where table_schema = ? and table_name = ? and non_unique = 0
 order by index_name <> 'PRIMARY', index_name, seq_in_index`
 
+	// mysqlTriggers gives the triggers in the order in which they run.
+	mysqlTriggers = `select trigger_name, action_statement, action_timing = 'BEFORE' and event_manipulation <> 'DELETE'
+from information_schema.triggers where event_object_schema = ? and event_object_table = ?
+order by action_timing desc, event_manipulation, action_order`
+
 	mysqlReferences = `select k.constraint_name, k.table_schema, k.table_name, k.column_name, k.referenced_table_schema, k.referenced_table_name, k.referenced_column_name,
     r.update_rule = 'CASCADE'
 from information_schema.key_column_usage k
@@ -98,6 +103,18 @@ func (e *mysqlEngine) inspect(ctx context.Context, name string) (*sink.Live, err
 		if column != "" {
 			u.Columns = append(u.Columns, column)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	live.Triggers = []sink.Trigger{}
+	err = queryRows(ctx, e.db, mysqlTriggers, []any{in, table}, func(scan func(...any) error) error {
+		x := sink.Trigger{Enabled: true}
+		if err := scan(&x.Name, &x.Body, &x.Before); err != nil {
+			return err
+		}
+		live.Triggers = append(live.Triggers, x)
 		return nil
 	})
 	if err != nil {

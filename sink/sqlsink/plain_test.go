@@ -123,6 +123,7 @@ func (p *plainSink) group(ctx context.Context, tx pgx.Tx, g sink.Group, res *sin
 type plainColumn struct {
 	name  string
 	value *string
+	list  string // of a text[], in its canonical form
 }
 
 // plainColumns are a row's columns, first its key: what an own writer would
@@ -157,6 +158,7 @@ func plainColumns(t *sink.Table, r *merge.Row) []plainColumn {
 			s = pgArray(cell.Value)
 		}
 		text(c.Name, s, cell.Set && !cell.Value.IsNull())
+		out[len(out)-1].list = cell.Value.Text()
 	}
 	for i, v := range r.Scopes {
 		if !mine(t.ScopeColumns(i)[0]) {

@@ -9,9 +9,10 @@
 
 ==== mysql
 
--- table booking: there is no guard trigger for MySQL yet. Whoever else writes the table can run the statement that hookfold sql prints
 -- table booking: what becomes of a row with occupants that are deleted or follow each other is not told by its newest occupant alone. Leave guard out, and let Hookfold alone write these columns
 -- table booking: column moves: count adds up amounts by event, and a row that comes does not tell its event. Keep a row per event and add up when you read, or: Leave guard out, and let Hookfold alone write these columns
+-- table booking: the guard trigger of MySQL does not show occupants in their row. Leave guard out, and let Hookfold alone write these columns
+-- table booking: a delete of a row that is not there would have to leave out the INSERT, which a trigger of MySQL cannot. Leave guard out, and let Hookfold alone write these columns
 
 ==== sqlserver
 

@@ -8,7 +8,7 @@
 
 ==== mysql
 
--- there are no procedures for MySQL yet. Run the statement that hookfold sql prints
+-- MySQL has no procedures whose arguments go by name and may be left out. Run the statement that hookfold sql prints, or install the guard trigger
 
 ==== sqlserver
 

@@ -8,7 +8,6 @@
 
 ==== mysql
 
--- table ticket: there is no guard trigger for MySQL yet. Whoever else writes the table can run the statement that hookfold sql prints
 -- table ticket: column first_id: chain depends on links that are stored beside the rows. Leave guard out, and let Hookfold alone write these columns
 
 ==== sqlserver

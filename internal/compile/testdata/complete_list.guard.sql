@@ -8,8 +8,8 @@
 
 ==== mysql
 
--- table line: there is no guard trigger for MySQL yet. Whoever else writes the table can run the statement that hookfold sql prints
 -- table line: on_delete: remove takes the row away, which a trigger that runs before an update cannot. Say on_delete: mark, or: Leave guard out, and let Hookfold alone write these columns
+-- table line: a delete of a row that is not there would have to leave out the INSERT, which a trigger of MySQL cannot. Leave guard out, and let Hookfold alone write these columns
 
 ==== sqlserver
 

@@ -181,7 +181,7 @@ commit;
 
 ==== mysql
 
--- table every_rule: there is no guard trigger for MySQL yet. Whoever else writes the table can run the statement that hookfold sql prints
+-- table every_rule: column tags: union joins lists, which a trigger of MySQL cannot sort. Leave guard out, and let Hookfold alone write these columns
 
 ==== sqlserver
 

@@ -38,16 +38,12 @@ begin
         else string_to_array(nullif(replace(current_setting('hookfold.set', true), ' ', ''), ''), ',') end;
     if tg_op = 'INSERT' then
         perform set_config('hookfold.upsert', tg_relid || ' ' || row(excluded."id")::text, true);
-        if hookfold_set is not null then
-        end if;
         return new;
     end if;
     if current_setting('hookfold.upsert', true) = tg_relid || ' ' || row(t."id")::text then
         perform set_config('hookfold.upsert', '', true);
     elsif hookfold_set is null and current_setting('hookfold.guard', true) is distinct from 'on' then
         return new; -- a person's UPDATE
-    end if;
-    if hookfold_set is not null then
     end if;
     if new operator(pg_catalog.*=) old then
         return null;
@@ -67,7 +63,51 @@ commit;
 
 ==== mysql
 
--- table user: there is no guard trigger for MySQL yet. Whoever else writes the table can run the statement that hookfold sql prints
+-- Guard trigger of table user for mysql.
+-- It may be run again, and has to be after the config or the table has changed (hookfold check --connect tells), and
+-- after another trigger is added to the table: it has to run last. In this form it is for the mysql or mariadb client.
+-- A writer sends plain rows with their versions, in any order, as often as it likes:
+--   insert into ... values ... on duplicate key update <every column> = values(<column>)
+-- (REPLACE INTO removes the row first, which no trigger can mend.)
+-- A column without a version of its own says nothing if it is NULL, a scope if its version is NULL.
+-- Until the session ends, or they are set to NULL:
+--   set @hookfold_set = 'a,b'       only these columns are meant; the others say nothing, whatever they hold; ',' is none
+--   set @hookfold_guard = 'on'      join every UPDATE too; without it one that moves no version passes as it is
+--   set @hookfold_guard = 'off'     let everything pass as it is
+
+-- To remove it:
+--   drop trigger if exists `hookfold_guard_user_update`;
+--   drop trigger if exists `hookfold_guard_user_insert`;
+--   drop trigger if exists `hookfold_guard_user_done`;
+
+delimiter //
+drop trigger if exists `hookfold_guard_user_update`//
+create trigger `hookfold_guard_user_update` before update on `user` for each row
+hookfold: begin
+    if @hookfold_guard = 'off' then
+        leave hookfold;
+    end if;
+    if @hookfold_upsert = cast(concat_ws(' ', now(6), 'user', hex(old.`id`)) as binary) then
+        set @hookfold_upsert = null;
+    elseif locate(cast(concat(now(6), ' ', 'user ') as binary), @hookfold_upsert) = 1 then
+        set @hookfold_error = left('another row holds a unique value of the one that is inserted, and would be overwritten', 128);
+        signal sqlstate '45000' set message_text = @hookfold_error;
+    elseif not (nullif(@hookfold_set, '') is not null) and coalesce(@hookfold_guard, '') <> 'on' then
+        leave hookfold; -- a person's UPDATE
+    end if;
+end//
+drop trigger if exists `hookfold_guard_user_insert`//
+create trigger `hookfold_guard_user_insert` before insert on `user` for each row
+hookfold: begin
+    if @hookfold_guard = 'off' then
+        leave hookfold;
+    end if;
+    set @hookfold_upsert = cast(concat_ws(' ', now(6), 'user', hex(new.`id`)) as binary);
+end//
+drop trigger if exists `hookfold_guard_user_done`//
+create trigger `hookfold_guard_user_done` after insert on `user` for each row
+set @hookfold_upsert = null//
+delimiter ;
 
 ==== sqlserver
 

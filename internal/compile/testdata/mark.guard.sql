@@ -157,7 +157,7 @@ commit;
 
 ==== mysql
 
--- table customer: there is no guard trigger for MySQL yet. Whoever else writes the table can run the statement that hookfold sql prints
+-- table customer: a delete of a row that is not there would have to leave out the INSERT, which a trigger of MySQL cannot. Leave guard out, and let Hookfold alone write these columns
 
 ==== sqlserver
 

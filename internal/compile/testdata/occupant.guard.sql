@@ -224,7 +224,7 @@ commit;
 
 ==== mysql
 
--- table booking: there is no guard trigger for MySQL yet. Whoever else writes the table can run the statement that hookfold sql prints
+-- table booking: the guard trigger of MySQL does not show occupants in their row. Leave guard out, and let Hookfold alone write these columns
 
 ==== sqlserver
 

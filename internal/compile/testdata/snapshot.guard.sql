@@ -92,7 +92,80 @@ commit;
 
 ==== mysql
 
--- table payment: there is no guard trigger for MySQL yet. Whoever else writes the table can run the statement that hookfold sql prints
+-- Guard trigger of table payment for mysql.
+-- It may be run again, and has to be after the config or the table has changed (hookfold check --connect tells), and
+-- after another trigger is added to the table: it has to run last. In this form it is for the mysql or mariadb client.
+-- A writer sends plain rows with their versions, in any order, as often as it likes:
+--   insert into ... values ... on duplicate key update <every column> = values(<column>)
+-- (REPLACE INTO removes the row first, which no trigger can mend.)
+-- A column without a version of its own says nothing if it is NULL, a scope if its version is NULL.
+-- Until the session ends, or they are set to NULL:
+--   set @hookfold_set = 'a,b'       only these columns are meant; the others say nothing, whatever they hold; ',' is none
+--   set @hookfold_guard = 'on'      join every UPDATE too; without it one that moves no version passes as it is
+--   set @hookfold_guard = 'off'     let everything pass as it is
+
+-- To remove it:
+--   drop trigger if exists `hookfold_guard_payment_update`;
+--   drop trigger if exists `hookfold_guard_payment_insert`;
+--   drop trigger if exists `hookfold_guard_payment_done`;
+
+delimiter //
+drop trigger if exists `hookfold_guard_payment_update`//
+create trigger `hookfold_guard_payment_update` before update on `payment` for each row
+hookfold: begin
+    if @hookfold_guard = 'off' then
+        leave hookfold;
+    end if;
+    if @hookfold_upsert = cast(concat_ws(' ', now(6), 'payment', hex(old.`id`)) as binary) then
+        set @hookfold_upsert = null;
+    elseif locate(cast(concat(now(6), ' ', 'payment ') as binary), @hookfold_upsert) = 1 then
+        set @hookfold_error = left('another row holds a unique value of the one that is inserted, and would be overwritten', 128);
+        signal sqlstate '45000' set message_text = @hookfold_error;
+    elseif not (nullif(@hookfold_set, '') is not null) and coalesce(@hookfold_guard, '') <> 'on'
+        and not (not (cast(convert(new.`row_version` using utf8mb4) as binary) <=> cast(convert(old.`row_version` using utf8mb4) as binary))) then
+        leave hookfold; -- a person's UPDATE
+    end if;
+    if nullif(@hookfold_set, '') is not null then
+        if not (find_in_set('user_id', replace(@hookfold_set, ' ', '')) > 0 or find_in_set('amount', replace(@hookfold_set, ' ', '')) > 0 or find_in_set('paid_at', replace(@hookfold_set, ' ', '')) > 0 or find_in_set('row_version', replace(@hookfold_set, ' ', '')) > 0) then
+            set new.`user_id` = old.`user_id`;
+            set new.`amount` = old.`amount`;
+            set new.`paid_at` = old.`paid_at`;
+            set new.`row_version` = old.`row_version`;
+        elseif not (find_in_set('user_id', replace(@hookfold_set, ' ', '')) > 0 and find_in_set('amount', replace(@hookfold_set, ' ', '')) > 0 and find_in_set('paid_at', replace(@hookfold_set, ' ', '')) > 0) then
+            set @hookfold_error = left('hookfold.set names only some of user_id, amount, paid_at, which share the version row_version: name all of them or none', 128);
+            signal sqlstate '45000' set message_text = @hookfold_error;
+        end if;
+    end if;
+    if (cast(new.`row_version` as binary) >= cast(coalesce(old.`row_version`, '') as binary)) is not true then
+        set new.`user_id` = old.`user_id`;
+        set new.`amount` = old.`amount`;
+        set new.`paid_at` = old.`paid_at`;
+        set new.`row_version` = old.`row_version`;
+    end if;
+end//
+drop trigger if exists `hookfold_guard_payment_insert`//
+create trigger `hookfold_guard_payment_insert` before insert on `payment` for each row
+hookfold: begin
+    if @hookfold_guard = 'off' then
+        leave hookfold;
+    end if;
+    set @hookfold_upsert = cast(concat_ws(' ', now(6), 'payment', hex(new.`id`)) as binary);
+    if nullif(@hookfold_set, '') is not null then
+        if not (find_in_set('user_id', replace(@hookfold_set, ' ', '')) > 0 or find_in_set('amount', replace(@hookfold_set, ' ', '')) > 0 or find_in_set('paid_at', replace(@hookfold_set, ' ', '')) > 0 or find_in_set('row_version', replace(@hookfold_set, ' ', '')) > 0) then
+            set new.`user_id` = null;
+            set new.`amount` = null;
+            set new.`paid_at` = null;
+            set new.`row_version` = null;
+        elseif not (find_in_set('user_id', replace(@hookfold_set, ' ', '')) > 0 and find_in_set('amount', replace(@hookfold_set, ' ', '')) > 0 and find_in_set('paid_at', replace(@hookfold_set, ' ', '')) > 0) then
+            set @hookfold_error = left('hookfold.set names only some of user_id, amount, paid_at, which share the version row_version: name all of them or none', 128);
+            signal sqlstate '45000' set message_text = @hookfold_error;
+        end if;
+    end if;
+end//
+drop trigger if exists `hookfold_guard_payment_done`//
+create trigger `hookfold_guard_payment_done` after insert on `payment` for each row
+set @hookfold_upsert = null//
+delimiter ;
 
 ==== sqlserver
 

@@ -106,7 +106,94 @@ commit;
 
 ==== mysql
 
--- table message_status: there is no guard trigger for MySQL yet. Whoever else writes the table can run the statement that hookfold sql prints
+-- Guard trigger of table message_status for mysql.
+-- It may be run again, and has to be after the config or the table has changed (hookfold check --connect tells), and
+-- after another trigger is added to the table: it has to run last. In this form it is for the mysql or mariadb client.
+-- A writer sends plain rows with their versions, in any order, as often as it likes:
+--   insert into ... values ... on duplicate key update <every column> = values(<column>)
+-- (REPLACE INTO removes the row first, which no trigger can mend.)
+-- A column without a version of its own says nothing if it is NULL, a scope if its version is NULL.
+-- Until the session ends, or they are set to NULL:
+--   set @hookfold_set = 'a,b'       only these columns are meant; the others say nothing, whatever they hold; ',' is none
+--   set @hookfold_guard = 'on'      join every UPDATE too; without it one that moves no version passes as it is
+--   set @hookfold_guard = 'off'     let everything pass as it is
+
+-- To remove it:
+--   drop trigger if exists `hookfold_guard_message_status_update`;
+--   drop trigger if exists `hookfold_guard_message_status_insert`;
+--   drop trigger if exists `hookfold_guard_message_status_done`;
+
+delimiter //
+drop trigger if exists `hookfold_guard_message_status_update`//
+create trigger `hookfold_guard_message_status_update` before update on `message_status` for each row
+hookfold: begin
+    if @hookfold_guard = 'off' then
+        leave hookfold;
+    end if;
+    if @hookfold_upsert = cast(concat_ws(' ', now(6), 'message_status', hex(old.`message_id`)) as binary) then
+        set @hookfold_upsert = null;
+    elseif locate(cast(concat(now(6), ' ', 'message_status ') as binary), @hookfold_upsert) = 1 then
+        set @hookfold_error = left('another row holds a unique value of the one that is inserted, and would be overwritten', 128);
+        signal sqlstate '45000' set message_text = @hookfold_error;
+    elseif not (nullif(@hookfold_set, '') is not null) and coalesce(@hookfold_guard, '') <> 'on'
+        and not (not (cast(convert(new.`error_version` using utf8mb4) as binary) <=> cast(convert(old.`error_version` using utf8mb4) as binary))) then
+        leave hookfold; -- a person's UPDATE
+    end if;
+    if nullif(@hookfold_set, '') is not null then
+        if not (find_in_set('error', replace(@hookfold_set, ' ', '')) > 0 or find_in_set('error_version', replace(@hookfold_set, ' ', '')) > 0) then
+            set new.`error` = old.`error`;
+            set new.`error_version` = old.`error_version`;
+        end if;
+        if not (find_in_set('status', replace(@hookfold_set, ' ', '')) > 0) then
+            set new.`status` = old.`status`;
+        end if;
+        if not (find_in_set('sent_at', replace(@hookfold_set, ' ', '')) > 0) then
+            set new.`sent_at` = old.`sent_at`;
+        end if;
+    end if;
+    if new.`status` is not null and not (cast(new.`status` as binary) <=> cast(old.`status` as binary)) and (case cast(new.`status` as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 when 'played' then 5 else 0 end) = 0 then
+        set @hookfold_error = left(concat(new.`status`, ' is not a step of the ladder of column status (sent, failed, delivered, read, played)'), 128);
+        signal sqlstate '45000' set message_text = @hookfold_error;
+    end if;
+    if (cast(new.`error_version` as binary) >= cast(coalesce(old.`error_version`, '') as binary)) is not true then
+        set new.`error` = old.`error`;
+        set new.`error_version` = old.`error_version`;
+    end if;
+    if (new.`status` is not null and (old.`status` is null or case cast(new.`status` as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 when 'played' then 5 else 0 end > case cast(old.`status` as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 when 'played' then 5 else 0 end)) is not true then
+        set new.`status` = old.`status`;
+    end if;
+    if (new.`sent_at` is not null and (old.`sent_at` is null or old.`sent_at` > new.`sent_at`)) is not true then
+        set new.`sent_at` = old.`sent_at`;
+    end if;
+end//
+drop trigger if exists `hookfold_guard_message_status_insert`//
+create trigger `hookfold_guard_message_status_insert` before insert on `message_status` for each row
+hookfold: begin
+    if @hookfold_guard = 'off' then
+        leave hookfold;
+    end if;
+    set @hookfold_upsert = cast(concat_ws(' ', now(6), 'message_status', hex(new.`message_id`)) as binary);
+    if nullif(@hookfold_set, '') is not null then
+        if not (find_in_set('error', replace(@hookfold_set, ' ', '')) > 0 or find_in_set('error_version', replace(@hookfold_set, ' ', '')) > 0) then
+            set new.`error` = null;
+            set new.`error_version` = null;
+        end if;
+        if not (find_in_set('status', replace(@hookfold_set, ' ', '')) > 0) then
+            set new.`status` = null;
+        end if;
+        if not (find_in_set('sent_at', replace(@hookfold_set, ' ', '')) > 0) then
+            set new.`sent_at` = null;
+        end if;
+    end if;
+    if new.`status` is not null and (nullif(@hookfold_set, '') is not null or new.`error_version` is not null) and (case cast(new.`status` as binary) when 'sent' then 1 when 'failed' then 2 when 'delivered' then 3 when 'read' then 4 when 'played' then 5 else 0 end) = 0 then
+        set @hookfold_error = left(concat(new.`status`, ' is not a step of the ladder of column status (sent, failed, delivered, read, played)'), 128);
+        signal sqlstate '45000' set message_text = @hookfold_error;
+    end if;
+end//
+drop trigger if exists `hookfold_guard_message_status_done`//
+create trigger `hookfold_guard_message_status_done` after insert on `message_status` for each row
+set @hookfold_upsert = null//
+delimiter ;
 
 ==== sqlserver
 
