@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -141,7 +142,7 @@ func ownStatement(t *testing.T, script, what string) (statement string, params [
 	part, _, _ = strings.Cut(part, ";\n")
 	var lines []string
 	for _, l := range strings.Split(part, "\n") {
-		if m := regexp.MustCompile(`^--   [$?:@]\d* ?(\w+): `).FindStringSubmatch(l); m != nil {
+		if m := regexp.MustCompile(`^--   (?:[$?:@]\d*|v\.p\d+) ?(\w+): `).FindStringSubmatch(l); m != nil {
 			params = append(params, m[1])
 		} else if !strings.HasPrefix(l, "--") {
 			lines = append(lines, l)
@@ -195,8 +196,13 @@ func ownWriters(t *testing.T, events []*ownEvent, send func(ctx context.Context,
 // ownScript prints a table's SQL with the program.
 func ownScript(t *testing.T, url string, args ...string) string {
 	t.Helper()
+	return scriptOf(t, ownConfig, url, args...)
+}
+
+func scriptOf(t *testing.T, config, url string, args ...string) string {
+	t.Helper()
 	dir := t.TempDir()
-	file := writeFile(t, dir, "hookfold.yaml", fmt.Sprintf(ownConfig, url))
+	file := writeFile(t, dir, "hookfold.yaml", fmt.Sprintf(config, url))
 	out, err := command(dir, os.Environ(), append([]string{"sql", "message", "-c", file}, args...)...)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -394,4 +400,124 @@ func TestOwnCodeOnSQLite(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustBe(t, events, got)
+}
+
+// TestOwnCodeOnMySQL writes with nothing but database/sql and what is printed: by
+// the statement, and by plain upserts with the guard trigger.
+func TestOwnCodeOnMySQL(t *testing.T) {
+	const noLists = "      tags: {type: \"text[]\", merge: union}\n"
+	config := strings.Replace(strings.Replace(ownConfig, noLists, "", 1), ", tags: event.tags", "", 1)
+	base := scriptOf(t, config, "mysql://localhost/x")
+	ddl, _, _ := strings.Cut(base, "-- Join rows into the table:")
+	upsert, params := ownStatement(t, base, "Join rows into the table:")
+	_, guard, _ := strings.Cut(scriptOf(t, config, "mysql://localhost/x", "--guard-trigger"), "\ndelimiter //\n")
+	guard, _, _ = strings.Cut(guard, "delimiter ;\n")
+	var marks, set []string
+	for _, p := range params {
+		marks, set = append(marks, "?"), append(set, p+" = values("+p+")")
+	}
+	plain := "insert into message (" + strings.Join(params, ", ") + ") values (" + strings.Join(marks, ", ") + ") on duplicate key update " + strings.Join(set, ", ")
+	value := func(e *ownEvent, p string) any {
+		s, ok := e.columns()[p]
+		if !ok {
+			return nil
+		}
+		if p == "sent_at" {
+			return e.at.UTC().Format("2006-01-02 15:04:05.000000")
+		}
+		return s
+	}
+	forms := map[string]func(ctx context.Context, db *sql.Conn, batch []*ownEvent) error{
+		"statement": func(ctx context.Context, db *sql.Conn, batch []*ownEvent) error {
+			var list [][]any
+			for _, e := range batch {
+				var row []any
+				for _, p := range params {
+					row = append(row, value(e, p))
+				}
+				list = append(list, row)
+			}
+			text, err := json.Marshal(list)
+			if err == nil {
+				_, err = db.ExecContext(ctx, upsert, string(text))
+			}
+			return err
+		},
+		"guard trigger": func(ctx context.Context, db *sql.Conn, batch []*ownEvent) error {
+			for _, e := range batch {
+				var args []any
+				for _, p := range params {
+					args = append(args, value(e, p))
+				}
+				if _, err := db.ExecContext(ctx, plain, args...); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	for name, send := range forms {
+		t.Run(name, func(t *testing.T) {
+			url := testdb.MySQL(t)
+			statements := strings.Split(strings.TrimSpace(uncommented(ddl)), ";\n")
+			if name == "guard trigger" {
+				statements = append(statements, strings.Split(guard, "//\n")...)
+			}
+			testdb.ExecMySQL(t, url, slices.DeleteFunc(statements, func(s string) bool { return s == "" })...)
+			db := testdb.ConnectMySQL(t, url)
+			defer db.Close()
+			db.SetMaxOpenConns(16)
+			events := ownEvents(rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 3)))
+			for _, e := range events {
+				e.tag = ""
+			}
+			ownWriters(t, events, func(ctx context.Context, batch []*ownEvent) error {
+				c, err := db.Conn(ctx)
+				if err != nil {
+					return err
+				}
+				defer c.Close()
+				if _, err := c.ExecContext(ctx, "set time_zone = '+00:00', transaction_isolation = 'READ-COMMITTED'"); err != nil {
+					if _, err = c.ExecContext(ctx, "set time_zone = '+00:00', tx_isolation = 'READ-COMMITTED'"); err != nil {
+						return err
+					}
+				}
+				for {
+					err := send(ctx, c, batch)
+					var e *mysql.MySQLError
+					if !errors.As(err, &e) || e.Number != 1213 {
+						return err
+					}
+				}
+			})
+			rows, err := db.Query("select concat_ws(' ', id, coalesce(note, '-'), coalesce(trim(trailing '.' from trim(trailing '0' from amount)), '-'), coalesce(status, '-'), time_format(sent_at, '%H:%i:%s'), score, coalesce(origin, '-'), '[]') from message")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer rows.Close()
+			var got []string
+			for rows.Next() {
+				var s string
+				if err := rows.Scan(&s); err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, s)
+			}
+			if err := rows.Err(); err != nil {
+				t.Fatal(err)
+			}
+			mustBe(t, events, got)
+		})
+	}
+}
+
+// uncommented is a script without its comments.
+func uncommented(script string) string {
+	var out []string
+	for _, l := range strings.Split(script, "\n") {
+		if !strings.HasPrefix(l, "--") {
+			out = append(out, l)
+		}
+	}
+	return strings.Join(out, "\n")
 }

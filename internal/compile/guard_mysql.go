@@ -46,7 +46,7 @@ func mysqlGuardRefuses(t *sink.Table, instead string) []sink.Refusal {
 	}
 	for _, c := range t.Columns {
 		if c.Rule == merge.Union {
-			out = append(out, sink.Refusal{Part: sink.Guarding, Text: fmt.Sprintf("column %s: union joins lists, which a trigger of MySQL cannot sort. %s", c.Name, instead)})
+			out = append(out, sink.Refusal{Part: sink.Guarding, Text: fmt.Sprintf("column %s: union joins lists of JSON, which MySQL and MariaDB write differently, and a trigger is of one form for both. %s", c.Name, instead)})
 		}
 	}
 	return out

@@ -120,3 +120,49 @@ func TestPrintedOnSQLite(t *testing.T) {
 		})
 	}
 }
+
+// TestPrintedOnMySQL has MySQL or MariaDB accept what hookfold sql prints.
+func TestPrintedOnMySQL(t *testing.T) {
+	guards := printed(t, "guard", "mysql")
+	for name, script := range printed(t, "golden", "mysql") {
+		t.Run(name, func(t *testing.T) {
+			url := testdb.MySQL(t)
+			ddl, rest := statements(script)
+			testdb.ExecMySQL(t, url, ddl...)
+			db := testdb.ConnectMySQL(t, url)
+			defer db.Close()
+			var version string
+			if err := db.QueryRow("select version()").Scan(&version); err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range rest {
+				if strings.Contains(version, "MariaDB") && strings.Contains(s, " as json)") {
+					continue // it is for MySQL: MariaDB has no type json, as --connect sees
+				}
+				p, err := db.Prepare(s)
+				if err != nil {
+					t.Errorf("%v\n%s", err, s)
+					continue
+				}
+				p.Close()
+			}
+			_, guard, ok := strings.Cut(guards[name], "\ndelimiter //\n")
+			if !ok {
+				return // the table has none
+			}
+			guard, _, _ = strings.Cut(guard, "delimiter ;\n")
+			for range 2 {
+				testdb.ExecMySQL(t, url, slices.DeleteFunc(strings.Split(guard, "//\n"), func(s string) bool { return s == "" })...)
+			}
+			for _, line := range strings.Split(guards[name], "\n") {
+				if s, ok := strings.CutPrefix(line, "--   drop "); ok {
+					testdb.ExecMySQL(t, url, "drop "+strings.TrimSuffix(s, ";"))
+				}
+			}
+			var left int
+			if err := db.QueryRow("select count(*) from information_schema.triggers where trigger_schema = database()").Scan(&left); err != nil || left > 0 {
+				t.Errorf("%d triggers are left after what the script says removes them, %v", left, err)
+			}
+		})
+	}
+}

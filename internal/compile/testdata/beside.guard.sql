@@ -9,7 +9,7 @@
 ==== mysql
 
 -- table every_rule: a guard trigger joins by versions in the row, and keep_versions: beside keeps them elsewhere. Let the versions live in the table, or: Leave guard out, and let Hookfold alone write these columns
--- table every_rule: column tags: union joins lists, which a trigger of MySQL cannot sort. Leave guard out, and let Hookfold alone write these columns
+-- table every_rule: column tags: union joins lists of JSON, which MySQL and MariaDB write differently, and a trigger is of one form for both. Leave guard out, and let Hookfold alone write these columns
 
 ==== sqlserver
 

@@ -181,7 +181,7 @@ commit;
 
 ==== mysql
 
--- table every_rule: column tags: union joins lists, which a trigger of MySQL cannot sort. Leave guard out, and let Hookfold alone write these columns
+-- table every_rule: column tags: union joins lists of JSON, which MySQL and MariaDB write differently, and a trigger is of one form for both. Leave guard out, and let Hookfold alone write these columns
 
 ==== sqlserver
 
