@@ -155,22 +155,22 @@ func (d *document) upsert(r *relation, objects, columns string, where exp, retur
 		out = "returning{" + r.keyNames() + "}"
 	}
 	if where == nil {
-		d.field(done, "insert_%s(objects:%s on_conflict:{constraint:%s update_columns:[]}){%s}", r.root, objects, r.constraint, out)
+		d.field(done, "%s(objects:%s on_conflict:{constraint:%s update_columns:[]}){%s}", r.fields.insert, objects, r.constraint, out)
 		return
 	}
-	d.field(done, "insert_%s(objects:%s on_conflict:{constraint:%s update_columns:[%s] where:%s}){%s}",
-		r.root, objects, r.constraint, columns, d.variable(r.root+"_bool_exp!", where), out)
+	d.field(done, "%s(objects:%s on_conflict:{constraint:%s update_columns:[%s] where:%s}){%s}",
+		r.fields.insert, objects, r.constraint, columns, d.variable(r.root+"_bool_exp!", where), out)
 }
 
 // replace inserts objects, and of those that are there writes columns whatever is
 // stored.
 func (d *document) replace(r *relation, objects, columns string, done func(answer)) {
-	d.field(done, "insert_%s(objects:%s on_conflict:{constraint:%s update_columns:[%s]}){affected_rows}", r.root, objects, r.constraint, columns)
+	d.field(done, "%s(objects:%s on_conflict:{constraint:%s update_columns:[%s]}){affected_rows}", r.fields.insert, objects, r.constraint, columns)
 }
 
 // update writes one register of a row that is there, where the guard holds.
 func (d *document) update(r *relation, row *merge.Row, set []byte, guard exp, done func(answer)) {
-	d.field(done, "update_%s(where:%s _set:%s){affected_rows}", r.root,
+	d.field(done, "%s(where:%s _set:%s){affected_rows}", r.fields.update,
 		d.variable(r.root+"_bool_exp!", allOf(r.sameKey(row), guard)), d.variable(r.root+"_set_input!", set))
 }
 

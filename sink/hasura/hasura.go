@@ -183,6 +183,13 @@ func (h *hasura) rootName(table string) string {
 	return strings.Join(parts, "_")
 }
 
+// called remembers which table root fields are of, for errors that name them.
+func (h *hasura) called(f rootFields, table string) {
+	for _, name := range []string{f.insert, f.update, f.query} {
+		h.names.Store(name, table)
+	}
+}
+
 // operator is an error that a person mends at Hasura or the database: no event
 // is at fault, so the batch is kept and tried again.
 func operator(format string, args ...any) *sink.Error {

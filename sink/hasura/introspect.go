@@ -27,7 +27,9 @@ type gqlColumn struct {
 
 // gqlTable is a table as the role sees it.
 type gqlTable struct {
+	// root is what its types are named after, fields are its root fields.
 	root    string
+	fields  rootFields
 	exists  bool // it may be read
 	columns map[string]*gqlColumn
 	order   []string
@@ -55,7 +57,7 @@ func (h *hasura) introspect(ctx context.Context, roots []string) ([]*gqlTable, e
 		ask(fmt.Sprint("c", i), root+"_constraint", "enumValues{name description}")
 		ask(fmt.Sprint("k", i), root+"_pk_columns_input", "inputFields{name type{...T}}")
 	}
-	b.WriteString("}" + typeFragment)
+	b.WriteString("roots:__schema{mutationType{fields{name}}queryType{fields{name}}}}" + typeFragment)
 	data, err := h.graphql(ctx, b.String(), nil)
 	if err != nil {
 		return nil, err
@@ -73,7 +75,7 @@ func (h *hasura) introspect(ctx context.Context, roots []string) ([]*gqlTable, e
 			return nil, operator("Hasura's introspection is not as expected: %v", err)
 		}
 	}
-	return out, nil
+	return out, h.nameFields(ctx, out, data["roots"])
 }
 
 type gqlRef struct {

@@ -56,7 +56,7 @@ func (c *client) failed(a sink.Action, code, format string, args ...any) *fault 
 }
 
 var (
-	rootField  = regexp.MustCompile(`^\$\.selectionSet\.(?:insert_|update_)?(\w+?)(?:_one)?(?:\.|$)`)
+	rootField  = regexp.MustCompile(`^\$\.selectionSet\.((?:insert_|update_)?(\w+?)(?:_one)?)(?:\.|$)`)
 	constraint = regexp.MustCompile(`constraint "([^"]+)"`)
 	inColumn   = regexp.MustCompile(`column "([^"]+)"`)
 )
@@ -65,9 +65,12 @@ var (
 func (c *client) judge(e answerError, pause time.Duration) *fault {
 	table := "the table"
 	if m := rootField.FindStringSubmatch(e.Extensions.Path); m != nil {
-		table = m[1]
-		if name, ok := c.names.Load(table); ok {
-			table = name.(string)
+		table = m[2]
+		for _, field := range m[1:] {
+			if name, ok := c.names.Load(field); ok {
+				table = name.(string)
+				break
+			}
 		}
 	}
 	code := e.Extensions.Code

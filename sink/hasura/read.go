@@ -66,7 +66,7 @@ func (h *hasura) selectRows(ctx context.Context, list ...selection) ([][]answerR
 	vars := []byte{'{'}
 	for i, s := range list {
 		heads = append(heads, fmt.Sprintf("$w%d:%s_bool_exp!", i, s.r.root))
-		fields = append(fields, fmt.Sprintf("r%[1]d:%[2]s(where:$w%[1]d%[3]s){%[4]s}", i, s.r.root, s.more, s.columns))
+		fields = append(fields, fmt.Sprintf("r%[1]d:%[2]s(where:$w%[1]d%[3]s){%[4]s}", i, s.r.fields.query, s.more, s.columns))
 		if i > 0 {
 			vars = append(vars, ',')
 		}

@@ -45,6 +45,7 @@ type register struct {
 type relation struct {
 	table      *sink.Table
 	name, root string
+	fields     rootFields
 	constraint string
 	key        []*column
 	registers  []register
@@ -216,7 +217,8 @@ func (b *binder) column(p compile.Param, rule merge.Rule, update bool) *column {
 
 // bind makes the relation of a table, or of the records of its occupants.
 func (h *hasura) bind(t *sink.Table, name string, g *gqlTable, records bool) (*relation, error) {
-	r := &relation{table: t, name: name, root: g.root, updates: g.updates}
+	r := &relation{table: t, name: name, root: g.root, fields: g.fields, updates: g.updates}
+	h.called(g.fields, name)
 	if !g.exists {
 		return nil, operator("Hasura shows no table %s (as %s). Create it (hookfold migrate shows how), track it, and let the role select, insert and update it; until then events wait", name, g.root)
 	}

@@ -185,6 +185,25 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// Root fields that were customised are found by the types that they take.
+func TestCustomRootFields(t *testing.T) {
+	table := tableOf(t, "item", "id text", "a text", "code text")
+	url := testdb.Schema(t)
+	testdb.Exec(t, url, "create table item (id text primary key, a text, code text unique, row_version text)")
+	server := hasuratest.New(t, url, hasuratest.Options{RootFields: map[string]hasuratest.RootFields{"item": {Select: "allItems", Insert: "addItems", Update: "changeItems"}}})
+	s := open(t, server, []*sink.Table{table}, hasura.Options{})
+	write(t, s, table, say(t, table, "k", 1, set{"a": "x", "code": "c"}))
+	write(t, s, table, say(t, table, "k", 2, set{"a": "y", "code": "c"}))
+	mustShow(t, s, table, "k", "a=y code=c")
+	guest := say(t, table, "k", 3, set{"a": "z", "code": "c"})
+	guest.IfMissing = merge.Wait
+	write(t, s, table, guest)
+	mustShow(t, s, table, "k", "a=z code=c")
+	if e := failed(t, s, table, say(t, table, "l", 1, set{"a": "x", "code": "c"})); e.Why != sink.UniqueValue || !strings.Contains(e.Message, "table item:") {
+		t.Errorf("%+v", e)
+	}
+}
+
 // Arrays as scalars and numbers as strings, as older and otherwise configured
 // versions show them.
 func TestOtherConfigurations(t *testing.T) {

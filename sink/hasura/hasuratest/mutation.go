@@ -64,7 +64,7 @@ func run(ctx context.Context, db querier, roots []root, concurrent bool) (map[st
 func (s *Server) mutation(v *view, f *ast.Field, vars map[string]any) (root, *failure) {
 	r := root{alias: f.Alias, path: "$.selectionSet." + f.Name}
 	args, _ := plain(f.ArgumentMap(vars)).(map[string]any)
-	verb, name, _ := strings.Cut(f.Name, "_")
+	verb, name, _ := strings.Cut(v.named(f.Name), "_")
 	single := strings.HasSuffix(name, "_one") && v.tables[name] == nil
 	if single {
 		name = strings.TrimSuffix(name, "_one")

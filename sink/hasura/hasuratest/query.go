@@ -32,7 +32,7 @@ func (s *Server) query(v *view, f *ast.Field, vars map[string]any) (root, *failu
 		r.constant = "null"
 		return r, nil
 	}
-	name := f.Name
+	name := v.named(f.Name)
 	byKey := strings.HasSuffix(name, "_by_pk") && v.tables[name] == nil
 	if byKey {
 		name = strings.TrimSuffix(name, "_by_pk")

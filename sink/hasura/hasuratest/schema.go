@@ -26,6 +26,8 @@ type view struct {
 	tables map[string]*access // by root name
 	arrays bool
 	old    bool // constraints do not tell their columns
+	fields map[string]RootFields
+	usual  map[string]string // names of root fields, by what they are called
 }
 
 // access is a table as a role sees it.
@@ -80,7 +82,7 @@ func (v *view) comparison(c *column) string {
 
 // build makes the schema that a role sees of the tracked tables; admin sees all.
 func build(tables []*table, role string, opts Options) (*view, error) {
-	v := &view{tables: map[string]*access{}, arrays: !opts.OldArrays, old: opts.OldConstraints}
+	v := &view{tables: map[string]*access{}, arrays: !opts.OldArrays, old: opts.OldConstraints, fields: opts.RootFields, usual: map[string]string{}}
 	b := &strings.Builder{}
 	query, mutation := &strings.Builder{}, &strings.Builder{}
 	scalars, comparisons := map[string]bool{}, map[string]string{}
@@ -152,6 +154,23 @@ func grant(t *table, role string, roles map[string]map[string]Columns) *access {
 	return a
 }
 
+// custom gives a root field its name, and remembers which it is.
+func (v *view) custom(usual, name string) string {
+	if name == "" {
+		return usual
+	}
+	v.usual[name] = usual
+	return name
+}
+
+// named gives the usual name of a root field.
+func (v *view) named(field string) string {
+	if n := v.usual[field]; n != "" {
+		return n
+	}
+	return field
+}
+
 // describe writes the types of one table.
 func (v *view) describe(b, query, mutation *strings.Builder, a *access) {
 	n := a.gql
@@ -178,7 +197,7 @@ func (v *view) describe(b, query, mutation *strings.Builder, a *access) {
 			func(c *column) string { return ": " + v.comparison(c) })
 		list("input", n+"_order_by", "", a.read, func(*column) string { return ": order_by" })
 		list("enum", n+"_select_column", "", a.read, none)
-		fmt.Fprintf(query, "  %s(distinct_on: [%[1]s_select_column!], limit: Int, offset: Int, order_by: [%[1]s_order_by!], where: %[1]s_bool_exp): [%[1]s!]!\n", n)
+		fmt.Fprintf(query, "  %s(distinct_on: [%s_select_column!], limit: Int, offset: Int, order_by: [%[2]s_order_by!], where: %[2]s_bool_exp): [%[2]s!]!\n", v.custom(n, v.fields[n].Select), n)
 		if len(a.key) > 0 {
 			var args []string
 			for _, k := range a.key {
@@ -224,14 +243,14 @@ func (v *view) describe(b, query, mutation *strings.Builder, a *access) {
 			fmt.Fprintf(b, "input %s_on_conflict {\n  constraint: %[1]s_constraint!\n  update_columns: [%[1]s_update_column!]! = []\n%s}\n", n, where)
 			conflict = ", on_conflict: " + n + "_on_conflict"
 		}
-		fmt.Fprintf(mutation, "  insert_%s(objects: [%[1]s_insert_input!]!%s): %[1]s_mutation_response\n", n, conflict)
+		fmt.Fprintf(mutation, "  %s(objects: [%s_insert_input!]!%s): %[2]s_mutation_response\n", v.custom("insert_"+n, v.fields[n].Insert), n, conflict)
 		if len(a.read) > 0 {
 			fmt.Fprintf(mutation, "  insert_%s_one(object: %[1]s_insert_input!%s): %[1]s\n", n, conflict)
 		}
 	}
 	if len(a.update) > 0 && len(a.read) > 0 {
 		list("input", n+"_set_input", "", a.update, plain)
-		fmt.Fprintf(mutation, "  update_%s(where: %[1]s_bool_exp!, _set: %[1]s_set_input): %[1]s_mutation_response\n", n)
+		fmt.Fprintf(mutation, "  %s(where: %s_bool_exp!, _set: %[2]s_set_input): %[2]s_mutation_response\n", v.custom("update_"+n, v.fields[n].Update), n)
 		if len(a.key) > 0 {
 			var keys []*column
 			for _, k := range a.key {

@@ -41,6 +41,9 @@ type Options struct {
 	// have the schema's name in front; those of the default schema, whatever it
 	// is called, have none, as those of public in Hasura.
 	Schemas []string
+	// RootFields are the root fields of tables that were customised, by the tables'
+	// names in GraphQL; "" leaves one as it is.
+	RootFields map[string]RootFields
 	// Untracked starts without tables: they are tracked by pg_track_table, or
 	// Track. Otherwise every table is tracked, new ones after Reload.
 	Untracked bool
@@ -63,6 +66,9 @@ type Options struct {
 	// NoAdminAPI leaves out run_sql and the metadata API.
 	NoAdminAPI bool
 }
+
+// RootFields are custom names of root fields.
+type RootFields struct{ Select, Insert, Update string }
 
 // Request is what a Fault is decided by.
 type Request struct {

@@ -15,6 +15,9 @@ import (
 	"github.com/hookfold/hookfold/internal/testdb"
 )
 
+// markName begins the names of functions by which an API's database is told.
+const markName = "hookfold_mark_"
+
 // located are the database and the schema behind an API, by its URL: they are
 // looked for once.
 var located sync.Map
@@ -122,14 +125,14 @@ func (p *Project) locate(t testing.TB, candidates []string) {
 		q := u.Query()
 		q.Set("search_path", p.Schema)
 		u.RawQuery = q.Encode()
-		mark := "hookfold_mark_" + unique()
+		mark := markName + unique()
 		if testdb.Try(u.String(), "create function "+mark+"() returns int language sql as 'select 1'", "notify pgrst, 'reload schema'") == nil {
 			marks[mark] = u.String()
 		}
 	}
 	defer func() {
 		for mark, database := range marks {
-			if err := testdb.Try(database, "drop function "+mark+"()", "notify pgrst, 'reload schema'"); err != nil {
+			if err := testdb.Try(database, "drop function if exists "+mark+"()", "notify pgrst, 'reload schema'"); err != nil {
 				t.Errorf("a function of the test is left in a database: %v", err)
 			}
 		}

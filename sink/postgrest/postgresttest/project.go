@@ -114,8 +114,8 @@ func (p *Project) drops(t testing.TB) []string {
 	ctx := context.Background()
 	c := testdb.Connect(t, ctx, p.Database)
 	defer c.Close(ctx)
-	rows, err := c.Query(ctx, `select 'drop function if exists ' || p.oid::regprocedure || ' cascade' from pg_proc p where p.pronamespace = $1::regnamespace
-union all select 'drop table if exists ' || c.oid::regclass || ' cascade' from pg_class c where c.relnamespace = $1::regnamespace and c.relkind = 'r'`, p.Schema)
+	rows, err := c.Query(ctx, `select 'drop function if exists ' || p.oid::regprocedure || ' cascade' from pg_proc p where p.pronamespace = $1::regnamespace and not starts_with(p.proname, $2)
+union all select 'drop table if exists ' || c.oid::regclass || ' cascade' from pg_class c where c.relnamespace = $1::regnamespace and c.relkind = 'r'`, p.Schema, markName)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func (p *Project) Exec(t testing.TB, statements ...string) {
 		p.Double.Await(func() { testdb.Exec(t, p.Database, "notify pgrst, 'reload schema'") })
 		return
 	}
-	mark := "hookfold_mark_" + unique()
+	mark := markName + unique()
 	testdb.Exec(t, p.Database, "create function "+mark+"() returns int language sql as 'select 1'", "notify pgrst, 'reload schema'")
 	for deadline := time.Now().Add(30 * time.Second); !p.knows(t, mark); {
 		if time.Now().After(deadline) {
