@@ -135,7 +135,7 @@ func laneSQLKeys() section[LaneSQL] {
 	return section[LaneSQL]{
 		path: "lanes.<lane>.sql",
 		keys: []key[LaneSQL]{
-			{name: "target", form: "a target", def: "the only one", doc: "The database: SQLite or PostgreSQL. `hookfold migrate` makes the table `hookfold_lanes` in it, which remembers what has been run.",
+			{name: "target", form: "a target", def: "the only one", doc: "The database: PostgreSQL, MySQL, MariaDB or SQLite. `hookfold migrate` makes the table `hookfold_lanes` in it, which remembers what has been run.",
 				read: func(v value, s *LaneSQL) { s.Target, _ = v.name("the name of a target") }},
 			{name: "statement", form: "SQL", needed: "statement: insert into audit (id) values (:id)", doc: "One statement. A parameter is written `:name`, and is bound, never put into the text.",
 				read: readStatement},
@@ -315,9 +315,9 @@ func (l *loader) crossLaneTarget(c *Config, s *LaneSQL) {
 		return
 	}
 	if !slices.Contains(statementKinds, t.Kind) {
-		l.report(s.Pos, s.Path, "target %s is %s, and a statement of a lane runs on PostgreSQL and SQLite in this version of Hookfold. Post the events to a service of yours instead.", t.Text, t.Kind)
+		l.report(s.Pos, s.Path, "target %s is %s, and a statement of a lane runs on PostgreSQL, MySQL, MariaDB and SQLite in this version of Hookfold. Post the events to a service of yours instead.", t.Text, t.Kind)
 	}
 }
 
 // statementKinds are the databases in which a lane can run a statement.
-var statementKinds = []Kind{PostgreSQL, SQLite}
+var statementKinds = []Kind{PostgreSQL, SQLite, MySQL}

@@ -7,11 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
 
 	"github.com/hookfold/hookfold/internal/compile"
+	"github.com/hookfold/hookfold/merge"
 	"github.com/hookfold/hookfold/sink"
 )
 
@@ -24,7 +26,9 @@ const onceTable = "hookfold_lanes"
 type onceSQL struct {
 	create         []string
 	insert, forget string
-	place          func(n int) string // of the n-th parameter, from 0
+	// place writes the n-th parameter, from 0. Where it is nil each place is a ?,
+	// and has its own value.
+	place func(n int) string
 }
 
 var onces = map[compile.Dialect]onceSQL{
@@ -33,8 +37,8 @@ var onces = map[compile.Dialect]onceSQL{
 			"create table if not exists hookfold_lanes (lane text not null, event text not null, lane_key text not null, position bigint not null, received bigint not null, run_at timestamptz not null default now(), primary key (lane, event))",
 			"create index if not exists hookfold_lanes_received on hookfold_lanes (lane, received)",
 		},
-		insert: "insert into hookfold_lanes (lane, event, lane_key, position, received) values ($1, $2, $3, $4, $5) on conflict (lane, event) do nothing returning lane",
-		forget: "delete from hookfold_lanes where lane = $1 and received < $2 returning lane",
+		insert: "insert into hookfold_lanes (lane, event, lane_key, position, received) values ($1, $2, $3, $4, $5) on conflict (lane, event) do nothing",
+		forget: "delete from hookfold_lanes where lane = $1 and received < $2",
 		place:  func(n int) string { return "$" + strconv.Itoa(n+1) },
 	},
 	compile.SQLite: {
@@ -42,9 +46,16 @@ var onces = map[compile.Dialect]onceSQL{
 			"create table if not exists hookfold_lanes (lane text not null, event text not null, lane_key text not null, position integer not null, received integer not null, run_at text not null default (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')), primary key (lane, event)) without rowid",
 			"create index if not exists hookfold_lanes_received on hookfold_lanes (lane, received)",
 		},
-		insert: "insert into hookfold_lanes (lane, event, lane_key, position, received) values (?1, ?2, ?3, ?4, ?5) on conflict (lane, event) do nothing returning lane",
-		forget: "delete from hookfold_lanes where lane = ?1 and received < ?2 returning lane",
+		insert: "insert into hookfold_lanes (lane, event, lane_key, position, received) values (?1, ?2, ?3, ?4, ?5) on conflict (lane, event) do nothing",
+		forget: "delete from hookfold_lanes where lane = ?1 and received < ?2",
 		place:  func(n int) string { return "?" + strconv.Itoa(n+1) },
+	},
+	compile.MySQL: {
+		create: []string{
+			"create table if not exists hookfold_lanes (lane varchar(63) character set utf8mb4 collate utf8mb4_bin not null, event varchar(300) character set utf8mb4 collate utf8mb4_bin not null, lane_key longtext character set utf8mb4 not null, position bigint not null, received bigint not null, run_at datetime(6) not null default current_timestamp(6), primary key (lane, event), key hookfold_lanes_received (lane, received)) engine = InnoDB",
+		},
+		insert: "insert into hookfold_lanes (lane, event, lane_key, position, received) values (?, ?, ?, ?, ?)", // a second time it is a duplicate
+		forget: "delete from hookfold_lanes where lane = ? and received < ?",
 	},
 }
 
@@ -57,6 +68,11 @@ func (o onceSQL) text(own *sink.OwnStatement, args []sink.Arg) (sql string, valu
 		b.WriteString(part)
 		if i == len(own.Places) {
 			break
+		}
+		if o.place == nil {
+			values = append(values, args[own.Places[i]])
+			b.WriteByte('?')
+			continue
 		}
 		n, ok := numbers[own.Places[i]]
 		if !ok {
@@ -71,6 +87,8 @@ func (o onceSQL) text(own *sink.OwnStatement, args []sink.Arg) (sql string, valu
 // ownConn is a conn that runs statements of the user's own.
 type ownConn interface {
 	own(ctx context.Context, sql string, args []sink.Arg) error
+	// count runs a statement on onceTable, and counts the rows it writes.
+	count(ctx context.Context, sql string, args ...any) (int64, error)
 }
 
 // own binds texts, which the server reads as the types it finds in the statement.
@@ -87,6 +105,11 @@ func (c postgresConn) own(ctx context.Context, sql string, args []sink.Arg) erro
 	return err
 }
 
+func (c postgresConn) count(ctx context.Context, sql string, args ...any) (int64, error) {
+	tag, err := c.tx.Exec(ctx, sql, args...)
+	return tag.RowsAffected(), err
+}
+
 func (c *sqliteConn) own(ctx context.Context, sql string, args []sink.Arg) error {
 	values := make([]any, len(args))
 	for i, a := range args {
@@ -101,6 +124,43 @@ func (c *sqliteConn) own(ctx context.Context, sql string, args []sink.Arg) error
 	}
 	_, err := c.tx.ExecContext(ctx, sql, values...)
 	return err
+}
+
+func (c *sqliteConn) count(ctx context.Context, sql string, args ...any) (int64, error) {
+	r, err := c.tx.ExecContext(ctx, sql, args...)
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
+// own binds texts, and times without a zone, which is UTC in the session.
+func (c *mysqlConn) own(ctx context.Context, sql string, args []sink.Arg) error {
+	values := make([]any, len(args))
+	for i, a := range args {
+		if a.Value.IsNull() {
+			continue
+		}
+		v, err := sqliteValue(a.Kind, a.Value.Text())
+		if err != nil {
+			return err
+		}
+		if a.Kind == merge.Timestamp {
+			v = strings.NewReplacer("T", " ", "Z", "").Replace(a.Value.Text())
+		}
+		values[i] = v
+	}
+	_, err := c.tx.ExecContext(ctx, sql, values...)
+	return err
+}
+
+func (c *mysqlConn) count(ctx context.Context, sql string, args ...any) (int64, error) {
+	n, err := c.affected(ctx, sql, args...)
+	var m *mysql.MySQLError
+	if errors.As(err, &m) && m.Number == 1062 { // the transaction goes on
+		return 0, nil
+	}
+	return int64(n), err
 }
 
 // ledgerError is an error of onceTable, and not of the user's statement.
@@ -120,15 +180,15 @@ func (s *sqlSink) RunOnce(ctx context.Context, own *sink.OwnStatement, e sink.On
 	defer cancel()
 	for try := 1; ; try++ {
 		err := s.transact(ctx, func(c conn) error {
-			ran = false
-			row := []any{e.Lane, e.ID, e.Key, e.Position, e.Received}
-			if err := c.all(ctx, o.insert, row, func([]cell) error { ran = true; return nil }); err != nil {
+			own := c.(ownConn)
+			n, err := own.count(ctx, o.insert, e.Lane, e.ID, e.Key, e.Position, e.Received)
+			if err != nil {
 				return &ledgerError{err}
 			}
-			if !ran {
+			if ran = n > 0; !ran {
 				return nil
 			}
-			return c.(ownConn).own(ctx, sql, values)
+			return own.own(ctx, sql, values)
 		})
 		if err == nil {
 			return ran, nil
@@ -152,12 +212,15 @@ func onceError(f *fault, err error) *sink.Error {
 	}
 	said := err.Error()
 	var pg *pgconn.PgError
+	var my *mysql.MySQLError
 	var lite *sqlite.Error
 	switch {
 	case errors.As(err, &pg):
 		if said = pg.Message; pg.Detail != "" {
 			said += ": " + pg.Detail
 		}
+	case errors.As(err, &my):
+		said = my.Message
 	case errors.As(err, &lite):
 		said = plainText(lite.Error())
 	}
@@ -180,9 +243,9 @@ func (s *sqlSink) PlanOnce(ctx context.Context) ([]string, error) {
 func (s *sqlSink) ForgetOnce(ctx context.Context, lane string, before time.Time) (n int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.BatchTimeout)
 	defer cancel()
-	err = s.transact(ctx, func(c conn) error {
-		n = 0
-		return c.all(ctx, onces[s.dialect()].forget, []any{lane, before.UnixMicro()}, func([]cell) error { n++; return nil })
+	err = s.transact(ctx, func(c conn) (err error) {
+		n, err = c.(ownConn).count(ctx, onces[s.dialect()].forget, lane, before.UnixMicro())
+		return err
 	})
 	if err != nil {
 		return 0, s.judged(err, onceTable)

@@ -53,11 +53,11 @@ func prepareOnce(t *testing.T, s sink.Sink, statements ...string) sink.Once {
 // From several connections at once, again and again, and with connections that
 // are cut before and after the commit: each event counts once.
 func TestAStatementRunsOnce(t *testing.T) {
-	for name, url := range map[string]func(testing.TB) string{"postgres": testdb.Schema, "sqlite": testdb.SQLite} {
+	for name, url := range map[string]func(testing.TB) string{"postgres": testdb.Schema, "sqlite": testdb.SQLite, "mysql": testdb.MySQL} {
 		t.Run(name, func(t *testing.T) {
 			at := url(t)
 			s := open(t, at, nil, sqlsink.Options{Connections: 8})
-			once := prepareOnce(t, s, "create table counts (id text primary key, n integer not null)", "insert into counts values ('a', 0), ('b', 0)")
+			once := prepareOnce(t, s, "create table counts (id varchar(9) primary key, n integer not null)", "insert into counts values ('a', 0), ('b', 0)")
 			var mu sync.Mutex
 			random := rand.New(rand.NewPCG(1, 1))
 			sqlsink.Cut(s, func() sinktest.Fault {
@@ -86,7 +86,7 @@ func TestAStatementRunsOnce(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if got := rowsOf(t, at, "select cast(n as text) from counts where id = 'a'"); len(got) != 1 || got[0] != "20" {
+			if got := rowsOf(t, at, "select n from counts where id = 'a'"); len(got) != 1 || got[0] != "20" {
 				t.Errorf("counted %v times, want 20", got)
 			}
 			if n, err := forgotten(once, t, time.UnixMicro(1)); n != 20 || err != nil {
@@ -118,6 +118,8 @@ func TestParametersOfAStatement(t *testing.T) {
 			`9007199254740993|129.9|true|2026-01-01 00:00:00+00|{"a": [1]}|NULL|\x0102|00000000-0000-0000-0000-000000000001`},
 		"pooler mode": {testdb.Schema, "transaction", "i bigint, n numeric, b bool, at timestamptz, j jsonb, x text, y bytea, u uuid", "",
 			`9007199254740993|129.9|true|2026-01-01 00:00:00+00|{"a": [1]}|NULL|\x0102|00000000-0000-0000-0000-000000000001`},
+		"mysql": {testdb.MySQL, "", "i bigint, n numeric(9,1), b bool, at datetime(6), j json, x text, y blob, u char(36)", "",
+			`9007199254740993|129.9|1|2026-01-01 00:00:00.000000|{"a":[1]}|NULL|0102|00000000-0000-0000-0000-000000000001`},
 		"sqlite": {testdb.SQLite, "", "i integer, n text, b integer, at text, j text, x text, y blob, u text", "",
 			`9007199254740993|129.9|1|2026-01-01T00:00:00.000000Z|{"a":[1]}|NULL|0102|00000000-0000-0000-0000-000000000001`},
 	} {
@@ -141,14 +143,17 @@ func TestParametersOfAStatement(t *testing.T) {
 				t.Fatal("a second time:", ran, err)
 			}
 			show := "select cast(i as text), cast(n as text), cast(b as text), cast(at as text), cast(j as text), x, cast(y as text), cast(u as text) from t"
-			if name == "sqlite" {
+			switch name {
+			case "sqlite":
 				show = strings.Replace(show, "cast(y as text)", "hex(y)", 1)
+			case "mysql":
+				show = "select i, n, b, at, j, x, hex(y), u from t"
 			}
 			if got := rowsOf(t, at, show); len(got) != 1 || got[0] != c.row {
 				t.Errorf("got  %v\nwant %s", got, c.row)
 			}
 			// A parameter in two places, and one that gives rows.
-			if ran, err := run("2", []string{"select 1 where cast(", " as text) = ", ""}, []int{7, 7}); !ran || err != nil {
+			if ran, err := run("2", []string{"select 1 from (select 1) x where cast(", " as char(36)) = ", ""}, []int{7, 7}); !ran || err != nil {
 				t.Error(ran, err)
 			}
 			// The statement's own fault is told, and nothing is remembered of it.
@@ -165,7 +170,7 @@ func TestParametersOfAStatement(t *testing.T) {
 
 // Without the table nothing is run, and a person is told what to do.
 func TestAStatementWithoutItsMemory(t *testing.T) {
-	for name, url := range map[string]func(testing.TB) string{"postgres": testdb.Schema, "sqlite": testdb.SQLite} {
+	for name, url := range map[string]func(testing.TB) string{"postgres": testdb.Schema, "sqlite": testdb.SQLite, "mysql": testdb.MySQL} {
 		t.Run(name, func(t *testing.T) {
 			once := open(t, url(t), nil, sqlsink.Options{}).(sink.Once)
 			_, err := once.RunOnce(t.Context(), &sink.OwnStatement{Parts: []string{"select 1"}}, sink.OnceEvent{Lane: "l", ID: "1"}, nil)
@@ -180,11 +185,18 @@ func TestAStatementWithoutItsMemory(t *testing.T) {
 // rowsOf reads rows of texts by a connection of its own.
 func rowsOf(t *testing.T, url, query string) (out []string) {
 	t.Helper()
-	db, err := witness.Open(url)
-	if err != nil {
-		t.Fatal(err)
+	var db *sql.DB
+	if strings.HasPrefix(url, "mysql:") {
+		db = testdb.ConnectMySQL(t, url)
+		defer db.Close()
+	} else {
+		w, err := witness.Open(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		db = w.DB
 	}
-	defer db.Close()
 	rows, err := db.QueryContext(t.Context(), query)
 	if err != nil {
 		t.Fatal(err)
