@@ -46,6 +46,10 @@ var everywhere = []engine{
 	{name: "supabase-rest", api: &api{kind: "supabase-rest", like: `{url: "supabase+http://127.0.0.1", mode: rest}`}},
 }
 
+// onlyNamed are engines on which a case runs that names them: the schemas of the
+// others are not in their words.
+var onlyNamed = map[string]bool{"mariadb": true}
+
 // later are the engines that some cases are about and that are not there yet:
 // what their URLs begin with, and how they are called.
 var later = map[string]struct{ scheme, name string }{}

@@ -118,7 +118,7 @@ func (s *scenario) name() string {
 
 // about tells whether the scenario is about an engine.
 func (s *scenario) about(engine string) bool {
-	return len(s.Engines) == 0 || slices.Contains(s.Engines, engine)
+	return slices.Contains(s.Engines, engine) || len(s.Engines) == 0 && !onlyNamed[engine]
 }
 
 var now = regexp.MustCompile(`\{\{now([+-]\d+[smhd])?\}\}`)

@@ -55,7 +55,8 @@ func (d Dialect) holds(t *sink.Table) bool {
 // of the dialect's own (upsert, update, remove, …); the joins are expressions that
 // statements of every dialect hold.
 type dialect interface {
-	// over is the dialect for a table of t with a key, as it lives.
+	// over is the dialect for a table of t as it lives, whose rows are found by a key
+	// or by the beginning of one.
 	over(t *sink.Table, live *sink.Live, key []string) dialect
 	expressions
 	writing

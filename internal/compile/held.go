@@ -156,14 +156,15 @@ func compileHeld(d Dialect, t *sink.Table, live, records *sink.Live) (*Statement
 		h.Claim, h.Hold, h.Save = x.versions(quoteTable(x, VersionsTable(t.Name)))
 	}
 	var group []field
+	var grouped []string
 	for i, at := range t.Group {
 		f := r.key[at]
 		f.Index, f.n = i, i+1
-		group = append(group, f)
+		group, grouped = append(group, f), append(grouped, f.Name)
 	}
 	switch {
 	case group != nil:
-		h.Group = r.read(plain, group, true)
+		h.Group = r.read(plain.over(t, live, grouped), group, true)
 	case t.Group != nil:
 		h.Keys = r.keys(x)
 	}
@@ -180,13 +181,11 @@ func compileHeld(d Dialect, t *sink.Table, live, records *sink.Live) (*Statement
 		}
 		keys := o.key[:len(o.key)-1]
 		h.RecordFields = o.reading()
-		h.Records = o.read(plain, keys, false)
-		x := plain.over(t, records, append(keyOf(t), OccupantColumn))
-		h.KnownRecord = o.known(plain, keys)
-		h.PutRecord = o.put(x)
-		h.DropRecords = o.remove(plain, keys)
+		x := plain.over(t, records, keyOf(t)) // all records of a key
+		h.Records, h.KnownRecord, h.DropRecords = o.read(x, keys, false), o.known(x, keys), o.remove(x, keys)
+		h.PutRecord = o.put(plain.over(t, records, append(keyOf(t), OccupantColumn)))
 		if group != nil {
-			h.RecordGroup = o.read(plain, group, false)
+			h.RecordGroup = o.read(plain.over(t, records, grouped), group, false)
 		}
 	}
 	h.sides(d, t)

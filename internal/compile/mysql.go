@@ -23,7 +23,7 @@ import (
 // and then all joined by the key. Another row is never written for it. So is a table with a union, since VALUES()
 // cannot stand in the subquery that makes one.
 type mysql struct {
-	// key is the name of the unique index on the key, "" if it is not known.
+	// key is the name of the unique index that begins with the key, "" if it is not known.
 	key string
 	// split says that rows are inserted and joined by statements of their own.
 	split bool
@@ -33,10 +33,10 @@ type mysql struct {
 func (mysql) over(t *sink.Table, live *sink.Live, key []string) dialect {
 	d := mysql{split: slices.ContainsFunc(t.Columns, func(c merge.Column) bool { return c.Rule == merge.Union })}
 	for _, u := range live.Uniques {
-		switch {
-		case u.Partial || !sameColumns(u.Columns, key):
+		if u.Partial || !sameColumns(u.Columns, key) {
 			d.split = true
-		case d.key == "":
+		}
+		if n := len(key); d.key == "" && !u.Partial && len(u.Columns) >= n && sameColumns(u.Columns[:n], key) {
 			d.key = u.Name
 		}
 	}
@@ -343,10 +343,8 @@ func (d mysql) sideOn(s *side, by []field) string {
 }
 
 func (d mysql) sideTable(s *side, by []field) string {
-	switch {
-	case len(by) == len(s.key):
-		d.key = d.primary()
-	case len(by) == 1 && by[0].Name == s.index:
+	d.key = d.primary() // which begins with all that entries are found by
+	if len(by) == 1 && by[0].Name == s.index {
 		d.key = s.index
 	}
 	return d.keyedTable(quoteTable(d, s.name))

@@ -60,6 +60,8 @@ func (db *DB) Text(name string, typ merge.Type) string {
 		return `to_json("` + name + `")::text`
 	case db.mysql && typ.Kind == merge.Timestamp:
 		return `date_format("` + name + `", '%Y-%m-%dT%H:%i:%s.%fZ')`
+	case db.mysql && typ.Kind == merge.Bytes:
+		return `concat(_utf8mb4 x'5c78', lower(hex("` + name + `")))` // \x
 	case db.mysql:
 		return `cast("` + name + `" as char)`
 	case db.tsql && typ.Kind == merge.Timestamp:

@@ -472,11 +472,11 @@ straight_join `hookfold_aliases` as t force index (`PRIMARY`) on t.`table_name` 
 
 -- their other identities,
 select convert(t.`identity` using utf8mb4), convert(t.`root` using utf8mb4) from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v
-straight_join `hookfold_aliases` as t force index (`PRIMARY`) on t.`table_name` = cast(v.p1 as binary) and t.`root` = cast(v.p2 as binary);
+straight_join `hookfold_aliases` as t force index (`root`) on t.`table_name` = cast(v.p1 as binary) and t.`root` = cast(v.p2 as binary);
 
 -- and what follows what:
 select convert(t.`old` using utf8mb4), convert(t.`new` using utf8mb4) from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v
-straight_join `hookfold_links` as t on t.`table_name` = cast(v.p1 as binary) and t.`old` = cast(v.p2 as binary);
+straight_join `hookfold_links` as t force index (`PRIMARY`) on t.`table_name` = cast(v.p1 as binary) and t.`old` = cast(v.p2 as binary);
 
 -- Read and lock rows:
 --   v.p1 id: key, text
@@ -489,7 +489,7 @@ for update;
 --   v.p1 id: key, text
 select v.hookfold_n, t.`id`, t.`occupant_id`, t.`status`, cast(t.`moves` as char), t.`row_version`, t.`occupant_since`, t.`seen_version`, t.`delete_version`, date_format(t.`deleted_at`, '%Y-%m-%dT%H:%i:%s.%fZ')
 from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]')) as v
-straight_join `booking_occupants` as t on t.`id` = v.p1;
+straight_join `booking_occupants` as t force index (`PRIMARY`) on t.`id` = v.p1;
 
 -- Read which events were counted:
 select convert(t.`key` using utf8mb4), convert(t.`column_name` using utf8mb4), convert(t.`identity` using utf8mb4), t.`version`, t.`amount` from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]', p3 longtext character set utf8mb4 collate utf8mb4_bin path '$[2]', p4 longtext character set utf8mb4 collate utf8mb4_bin path '$[3]')) as v
@@ -497,7 +497,7 @@ straight_join `hookfold_ledger` as t force index (`PRIMARY`) on t.`table_name` =
 
 -- or all of them, where chains join:
 select convert(t.`key` using utf8mb4), convert(t.`column_name` using utf8mb4), convert(t.`identity` using utf8mb4), t.`version`, t.`amount` from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v
-straight_join `hookfold_ledger` as t on t.`table_name` = cast(v.p1 as binary) and t.`key` = cast(v.p2 as binary);
+straight_join `hookfold_ledger` as t force index (`PRIMARY`) on t.`table_name` = cast(v.p1 as binary) and t.`key` = cast(v.p2 as binary);
 
 -- Remove rows:
 --   v.p1 id: key, text
@@ -589,7 +589,7 @@ on duplicate key update
 --   v.p1 id: key, text
 delete t
 from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]')) as v
-straight_join `booking_occupants` as t on t.`id` = v.p1;
+straight_join `booking_occupants` as t force index (`PRIMARY`) on t.`id` = v.p1;
 
 -- Remember links:
 insert into `hookfold_links` (`table_name`, `old`, `new`)
@@ -608,7 +608,7 @@ on duplicate key update `version` = values(`version`), `amount` = values(`amount
 
 -- Forget it of a key that is no chain's any more:
 delete t from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v
-straight_join `hookfold_ledger` as t on t.`table_name` = cast(v.p1 as binary) and t.`key` = cast(v.p2 as binary);
+straight_join `hookfold_ledger` as t force index (`PRIMARY`) on t.`table_name` = cast(v.p1 as binary) and t.`key` = cast(v.p2 as binary);
 
 ==== sqlserver
 

@@ -223,11 +223,11 @@ straight_join `hookfold_aliases` as t force index (`PRIMARY`) on t.`table_name` 
 
 -- their other identities,
 select convert(t.`identity` using utf8mb4), convert(t.`root` using utf8mb4) from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v
-straight_join `hookfold_aliases` as t force index (`PRIMARY`) on t.`table_name` = cast(v.p1 as binary) and t.`root` = cast(v.p2 as binary);
+straight_join `hookfold_aliases` as t force index (`root`) on t.`table_name` = cast(v.p1 as binary) and t.`root` = cast(v.p2 as binary);
 
 -- and what follows what:
 select convert(t.`old` using utf8mb4), convert(t.`new` using utf8mb4) from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]', p2 longtext character set utf8mb4 collate utf8mb4_bin path '$[1]')) as v
-straight_join `hookfold_links` as t on t.`table_name` = cast(v.p1 as binary) and t.`old` = cast(v.p2 as binary);
+straight_join `hookfold_links` as t force index (`PRIMARY`) on t.`table_name` = cast(v.p1 as binary) and t.`old` = cast(v.p2 as binary);
 
 -- Read and lock rows:
 --   v.p1 id: key, text

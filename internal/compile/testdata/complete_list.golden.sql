@@ -274,7 +274,7 @@ straight_join `hookfold_sets` as t force index (`PRIMARY`) on t.`table_name` = c
 --   v.p1 order_id: key, text
 select v.hookfold_n, t.`order_id`, cast(t.`line` as char), cast(t.`qty` as char), t.`row_version`, t.`seen_version`
 from json_table(?, '$[*]' columns (hookfold_n for ordinality, p1 longtext character set utf8mb4 collate utf8mb4_bin path '$[0]')) as v
-straight_join `line` as t on t.`order_id` = v.p1
+straight_join `line` as t force index (`PRIMARY`) on t.`order_id` = v.p1
 for update;
 
 -- Read and lock rows:
