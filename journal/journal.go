@@ -44,6 +44,11 @@ type Journal interface {
 	// not land. It returns how many there were.
 	Drop(ctx context.Context, filter Filter) (int, error)
 
+	// Dropped lists the events of a consumer that were dropped, in their order, as
+	// long as their deliveries are retained: nothing or only a part of what they
+	// say has landed.
+	Dropped(ctx context.Context, consumer string) ([]event.Ref, error)
+
 	// Progress tells up to which position every delivery is done for a consumer:
 	// each of its events is settled or an entry. It is 0 for a consumer that is
 	// not known.

@@ -44,7 +44,7 @@ func (c *Check) Compare(ctx context.Context) (*Report, error) {
 			break
 		}
 	}
-	r.Whole, r.Open, r.Pending = c.whole, int64(len(c.open)), int64(c.last-c.done)
+	r.Whole, r.Open, r.Pending = c.whole, int64(c.waits), int64(c.last-c.done)
 	return r, nil
 }
 

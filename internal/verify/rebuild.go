@@ -152,6 +152,13 @@ func (c *Check) foldAgain(ctx context.Context) (refold.Result, error) {
 			open[e.Ref] = true
 		}
 	}
+	dropped, err := c.o.Journal.Dropped(ctx, c.o.Target)
+	if err != nil {
+		return refold.Result{}, err
+	}
+	for _, ref := range dropped {
+		open[ref] = true
+	}
 	return c.foldInto(ctx, stats.Last, func(ref event.Ref) bool { return open[ref] })
 }
 

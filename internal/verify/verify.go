@@ -91,7 +91,9 @@ type Check struct {
 	// done and open are up to where the target had written at the last look, and
 	// which events up to there had not landed.
 	done, last event.Position
-	open       map[event.Ref]journal.State
+	// waits counts those of open that a person has not dropped.
+	waits int
+	open  map[event.Ref]journal.State
 }
 
 // Begin folds the journal into a scratch database. The caller closes the Check.
@@ -150,6 +152,14 @@ func (c *Check) catchUp(ctx context.Context) error {
 		if !c.lands(e) {
 			open[e.Ref] = e.State
 		}
+	}
+	dropped, err := c.o.Journal.Dropped(ctx, c.o.Target)
+	if err != nil {
+		return err
+	}
+	c.waits = len(open)
+	for _, ref := range dropped {
+		open[ref] = journal.Dead // nobody wants it to land
 	}
 	before, from := c.open, c.done+1
 	c.open, c.done, c.last = open, done, stats.Last

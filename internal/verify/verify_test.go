@@ -394,6 +394,17 @@ func TestWhatHasNotLandedIsNoDrift(t *testing.T) {
 		if rep.Open != 3 {
 			r.Errorf("%d are open", rep.Open)
 		}
+		// What a person has dropped is not missed, and not mended.
+		r.daemon(func(d *daemon.Daemon) {
+			r.event(d, "child", 50, `"k":"never","parent":"new","later":"never"`)
+			r.drain(d)
+			if n, err := d.Journal().Drop(r.Context(), journal.Filter{Table: "child"}); n != 2 || err != nil {
+				r.Fatal(n, err)
+			}
+		})
+		if rep := r.check(true); rep.Drift() != 0 || rep.Open != 2 {
+			r.Errorf("%q, %d open", lines(rep), rep.Open)
+		}
 		r.sql("update child set parent = 'x' where k = 'c1'")
 		r.want(r.check(false), "unchecked child k=c1 parent")
 	})

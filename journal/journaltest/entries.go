@@ -1,6 +1,7 @@
 package journaltest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -75,6 +76,11 @@ func testDrop(t *testing.T, s *suite) {
 	}
 	same(t, "entries", s.entries(journal.Filter{}), []journal.Entry{b})
 	s.state("rows", a.Ref, journal.Settled)
+	for consumer, want := range map[string][]event.Ref{"rows": {a.Ref}, "other": nil} {
+		if got, err := s.j.Dropped(s.ctx(), consumer); err != nil || !slices.Equal(got, want) {
+			t.Errorf("dropped of %s: %v, %v", consumer, got, err)
+		}
+	}
 	s.reopen()
 	c = s.consumer("rows")
 	s.nothing(c)

@@ -40,7 +40,7 @@ func (j *Journal) RemoveConsumer(ctx context.Context, name string) error {
 		return fmt.Errorf("remove consumer %s: it is in use: close it first", name)
 	}
 	err := j.do(ctx, func(ctx context.Context, s *store) error {
-		for _, q := range []string{"forget-entries", "forget-touches", "forget-marks", "forget-consumer"} {
+		for _, q := range []string{"forget-entries", "forget-dropped", "forget-touches", "forget-marks", "forget-consumer"} {
 			if _, err := s.exec(ctx, q, name); err != nil {
 				return err
 			}

@@ -112,16 +112,12 @@ func (j *Journal) change(ctx context.Context, name string, filter journal.Filter
 	switch j.options.Access {
 	case Owner:
 		err = j.do(ctx, func(ctx context.Context, s *store) (err error) {
-			if n, err = s.exec(ctx, name, filterArgs(filter)...); err == nil && n > 0 {
-				_, err = s.exec(ctx, "edited")
-			}
+			n, err = edit(name, filter, func(name string, args ...any) (int64, error) { return s.exec(ctx, name, args...) })
 			return err
 		})
 	case Operator:
 		err = j.operate(ctx, func(ctx context.Context, exec func(name string, args ...any) (int64, error)) (err error) {
-			if n, err = exec(name, filterArgs(filter)...); err == nil && n > 0 {
-				_, err = exec("edited")
-			}
+			n, err = edit(name, filter, exec)
 			return err
 		})
 	default:
@@ -131,6 +127,42 @@ func (j *Journal) change(ctx context.Context, name string, filter journal.Filter
 		return 0, fmt.Errorf("%s entries: %w", name, err)
 	}
 	return int(n), nil
+}
+
+// edit changes the entries that match, and remembers which were dropped.
+func edit(name string, filter journal.Filter, exec func(name string, args ...any) (int64, error)) (n int64, err error) {
+	if name == "drop" {
+		if _, err := exec("note-dropped", filterArgs(filter)...); err != nil {
+			return 0, err
+		}
+	}
+	if n, err = exec(name, filterArgs(filter)...); err == nil && n > 0 {
+		_, err = exec("edited")
+	}
+	return n, err
+}
+
+// Dropped implements journal.Journal.
+func (j *Journal) Dropped(ctx context.Context, name string) (refs []event.Ref, err error) {
+	err = j.reading(func(s *store) (err error) {
+		rows, err := s.read.QueryContext(ctx, query("dropped"), name)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, rows.Close()) }()
+		for rows.Next() {
+			var r event.Ref
+			if err := rows.Scan(&r.Position, &r.Index); err != nil {
+				return err
+			}
+			refs = append(refs, r)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list what was dropped: %w", err)
+	}
+	return refs, nil
 }
 
 // Progress implements journal.Journal.

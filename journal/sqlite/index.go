@@ -157,9 +157,13 @@ const (
 	indexBelow = 2 << 10 // bytes from which a row is left as it is
 )
 
-// tidyIndex goes over the index in short steps between appends.
+// tidyIndex goes over the index in short steps between appends, and forgets what
+// was dropped of deliveries that are gone.
 func (j *Journal) tidyIndex(ctx context.Context) error {
 	err := j.do(ctx, func(ctx context.Context, s *store) error {
+		if _, err := s.exec(ctx, "undrop"); err != nil {
+			return err
+		}
 		_, err := s.exec(ctx, "drop-touches")
 		return err
 	})

@@ -133,6 +133,21 @@ DELETE FROM entry
 WHERE (?1 = '' OR consumer = ?1) AND (?2 = '' OR state = ?2) AND (?3 = '' OR source = ?3) AND (?4 = '' OR tbl = ?4)
   AND (?5 = 0 OR position = ?5) AND (?6 IS NULL OR idx = ?6) AND (?7 = '' OR row_key = ?7) AND (position, idx) > (?8, ?9)
 
+-- name: note-dropped
+INSERT OR IGNORE INTO dropped (position, idx, consumer) SELECT position, idx, consumer FROM entry
+WHERE (?1 = '' OR consumer = ?1) AND (?2 = '' OR state = ?2) AND (?3 = '' OR source = ?3) AND (?4 = '' OR tbl = ?4)
+  AND (?5 = 0 OR position = ?5) AND (?6 IS NULL OR idx = ?6) AND (?7 = '' OR row_key = ?7) AND (position, idx) > (?8, ?9)
+
+-- name: dropped
+SELECT position, idx FROM dropped WHERE consumer = ?1 ORDER BY position, idx
+
+-- name: undrop
+-- Those whose deliveries are gone.
+DELETE FROM dropped WHERE position < coalesce((SELECT first FROM block ORDER BY first LIMIT 1), (SELECT next FROM total))
+
+-- name: forget-dropped
+DELETE FROM dropped WHERE consumer = ?1
+
 -- name: park
 UPDATE entry SET state = 'dead', next = NULL, waits_on = ''
 WHERE (?1 = '' OR consumer = ?1) AND (?2 = '' OR state = ?2) AND (?3 = '' OR source = ?3) AND (?4 = '' OR tbl = ?4)
