@@ -4,7 +4,11 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/hookfold/hookfold/internal/daemon"
+	"github.com/hookfold/hookfold/internal/testtarget"
 )
 
 // exampleEnv is the environment that every example can be run with.
@@ -41,10 +45,58 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+// TestExamplesThroughAPIs does the same through Hasura and Supabase REST, for the
+// examples whose tables these keep.
+func TestExamplesThroughAPIs(t *testing.T) {
+	examples, err := filepath.Glob("../examples/*/hookfold.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range testtarget.Kinds {
+		if kind.SQL {
+			continue
+		}
+		kept := 0
+		for _, file := range examples {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			target := kind.Open(t)
+			of := strings.Replace(string(text), `{url: "${DATABASE_URL}"}`, target.Config, 1)
+			path := writeFile(t, t.TempDir(), "hookfold.yaml", of)
+			if tables, err := openTables(path, target.Rows, lookup(exampleEnv(target.Rows))); err != nil {
+				t.Fatal(err)
+			} else {
+				tables.db.Close()
+				if daemon.Limits(tables.plan).Err() != nil {
+					continue
+				}
+			}
+			kept++
+			t.Run(filepath.Join(filepath.Base(filepath.Dir(file)), kind.Name), func(t *testing.T) {
+				runConfig(t, path, filepath.Dir(file), target.Rows, []string{"deliveries.ndjson", "deliveries.ndjson"})
+			})
+		}
+		if kept < 3 {
+			t.Errorf("%s keeps the tables of %d examples", kind.Name, kept)
+		}
+	}
+}
+
 func runExample(t *testing.T, file, url string, files []string) {
-	dir, work := filepath.Dir(file), t.TempDir()
-	env := exampleEnv(url)
 	config, err := filepath.Abs(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runConfig(t, config, filepath.Dir(config), url, files)
+}
+
+// runConfig runs a config with the files of an example's folder.
+func runConfig(t *testing.T, config, dir, url string, files []string) {
+	work := t.TempDir()
+	env := exampleEnv(url)
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,13 +106,13 @@ func runExample(t *testing.T, file, url string, files []string) {
 		}
 	}
 	for _, name := range files {
-		out, err := command(work, env, "replay", filepath.Join(filepath.Dir(config), name), "--json", "-c", config)
+		out, err := command(work, env, "replay", filepath.Join(dir, name), "--json", "-c", config)
 		var summary struct{ Dead, Waiting, Settled int }
 		if jsonErr := json.Unmarshal([]byte(out), &summary); err != nil || jsonErr != nil || summary.Dead+summary.Waiting > 0 || summary.Settled == 0 {
 			t.Fatalf("replay: %v %v\n%s", err, jsonErr, out)
 		}
 	}
-	tables, err := openTables(file, url, lookup(env))
+	tables, err := openTables(config, url, lookup(env))
 	if err != nil {
 		t.Fatal(err)
 	}

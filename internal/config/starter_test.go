@@ -27,18 +27,16 @@ func TestStarter(t *testing.T) {
 // A starter for each target reads as one, with the variables that it names.
 func TestStarterTargets(t *testing.T) {
 	o := testOptions()
-	values := map[string]string{"DATABASE_URL": "postgres://u@h/d", "SUPABASE_URL": "https://x.supabase.co", "HASURA_URL": "https://h/v1/graphql"}
+	values := map[string]string{"SUPABASE_URL": "https://x.supabase.co", "HASURA_URL": "https://h/v1/graphql"}
 	o.Env = func(name string) (string, bool) {
 		if v := values[name]; v != "" {
 			return v, true
 		}
 		return "secret", true
 	}
-	kinds := map[string]Kind{"sqlite": SQLite, "postgres": PostgreSQL, "supabase": Supabase, "hasura": Hasura, "sqlserver": SQLServer}
+	kinds := map[string]Kind{"sqlite": SQLite, "postgres": PostgreSQL, "supabase": Supabase, "hasura": Hasura, "sqlserver": SQLServer, "mysql": MySQL}
 	for _, target := range StarterTargets() {
-		if values["DATABASE_URL"] = "postgres://u@h/d"; target == "sqlserver" {
-			values["DATABASE_URL"] = "sqlserver://u@h?database=d"
-		}
+		values["DATABASE_URL"] = map[string]string{"postgres": "postgres://u@h/d", "mysql": "mysql://u@h/d", "sqlserver": "sqlserver://u@h?database=d"}[target]
 		data, err := Starter([]string{"calendly"}, target)
 		if err != nil {
 			t.Fatal(err)
