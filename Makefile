@@ -51,6 +51,10 @@ e2e: ## The scenarios and examples only
 cases: ## The public cases in their full form (slow)
 	HOOKFOLD_ORDERS=720 HOOKFOLD_KILLS=200 $(GO) test -count=1 -timeout 90m ./e2e/cases
 
+.PHONY: orders
+orders: ## 2,000 orders of each of the three problems by prove (slow)
+	HOOKFOLD_ORDERS=2000 $(GO) test -count=1 -timeout 60m -v -run TestTheThreeProblems ./internal/prove
+
 .PHONY: golden
 golden: ## Rewrite expected outputs; read the difference before you commit it
 	$(GO) test ./internal/compile ./internal/config ./internal/cli ./sink/hasura ./sink/postgrest ./e2e ./e2e/cases -update

@@ -55,78 +55,99 @@ type Said struct {
 // because several writers are at it.
 const raceTries = 12
 
-// shrink makes a failure as small as it can.
+// maxExpected is how many expectations are kept while shrinking.
+const maxExpected = 256
+
+// shrinker makes a failure smaller.
+type shrinker struct {
+	*prover
+	ctx context.Context
+	at  sink.Scratch
+	// wrong is what was found last, err that something could not be tried.
+	wrong []Difference
+	err   error
+	// expected are expectations by the deliveries that they are of.
+	expected map[string]*expectation
+}
+
+// way is how schedules arrive, and how often one is tried.
+type way struct {
+	writers, tries int
+	crash          bool
+	arrive         func(converge.Schedule) arrival
+}
+
+// shrink makes a failure as small as it can. If it is interrupted, the failure
+// is told of as it was found.
 func (p *prover) shrink(ctx context.Context, x sink.Scratch, f *failure) (*Counterexample, error) {
-	var failed error // that it could not be tried
-	wrong := f.differences
+	s := &shrinker{prover: p, ctx: ctx, at: x, expected: map[string]*expectation{}}
 	rnd := rand.New(rand.NewPCG(p.Seed, 1))
-	known := map[string]*expectation{}
-	test := func(s converge.Schedule, way func(converge.Schedule) arrival, tries int) bool {
-		if failed != nil {
-			return false
-		}
-		set := numbers(s)
-		exp := known[fmt.Sprint(set)]
-		if exp == nil {
-			if exp, failed = p.expect(ctx, x, set); failed != nil {
-				return false
-			}
-			known[fmt.Sprint(set)] = exp
-		}
-		if len(exp.wrong) > 0 {
-			wrong = exp.wrong
-			return true
-		}
-		for range tries {
-			var got []Difference
-			if got, failed = p.try(ctx, x, exp, way(s)); failed != nil {
-				return false
-			}
-			if len(got) > 0 {
-				wrong = got
-				return true
-			}
-		}
-		return false
+	ways := []way{{1, 1, false, alone}, {1, 1, true, crashing}}
+	if n := len(f.arrival); n > 1 {
+		ways = append(ways, way{n, raceTries, false, func(s converge.Schedule) arrival { return dealt(s, n, rnd) }})
 	}
-	type mode struct {
-		writers, tries int
-		crash          bool
-		way            func(converge.Schedule) arrival
-	}
-	modes := []mode{
-		{1, 1, false, alone},
-		{1, 1, true, crashing},
-		{len(f.arrival), raceTries, false, func(s converge.Schedule) arrival { return dealt(s, len(f.arrival), rnd) }},
-	}
-	out := &Counterexample{Writers: len(f.arrival)}
-	best := f.arrival.schedule()
-search:
-	for _, m := range modes {
+	for _, w := range ways {
 		for _, start := range p.starts(f, rnd) {
-			if m.writers > 1 && len(f.arrival) < 2 || !test(start, m.way, m.tries) {
+			if !s.fails(start, w) {
 				continue
 			}
-			best = converge.Shrink(start, func(s converge.Schedule) bool { return test(s, m.way, m.tries) })
-			out.Writers, out.Crash, out.Shrunk = m.writers, m.crash, true
-			if s := sorted(best); m.writers == 1 && test(s, m.way, 1) {
-				best = s // it reads best so
+			best := converge.Shrink(start, func(smaller converge.Schedule) bool { return s.fails(smaller, w) })
+			if t := sorted(best); w.writers == 1 && s.fails(t, w) {
+				best = t // it reads best so
 			}
-			if !test(best, m.way, m.tries) { // what is told of it is what it was last
-				out.Shrunk = false
+			out := &Counterexample{Writers: w.writers, Crash: w.crash, Shrunk: s.fails(best, w)}
+			if s.err != nil {
+				break
 			}
-			break search
+			if exp := s.expected[name(best)]; exp != nil && len(exp.wrong) > 0 { // in the order of the record, one by one
+				best, out.Writers, out.Crash = singly(numbers(best)), 1, false
+			}
+			out.Differences = s.wrong
+			p.tell(out, best)
+			return out, nil
 		}
 	}
-	if failed != nil {
-		return nil, failed
+	if s.err != nil && ctx.Err() == nil {
+		return nil, s.err
 	}
-	if set := numbers(best); out.Shrunk && len(known[fmt.Sprint(set)].wrong) > 0 { // in the order of the record, one by one
-		best, out.Writers, out.Crash = singly(set), 1, false
-	}
-	out.Differences = wrong
-	p.tell(out, best)
+	out := &Counterexample{Writers: len(f.arrival), Differences: f.differences}
+	p.tell(out, f.arrival.schedule())
 	return out, nil
+}
+
+// name names the deliveries of a schedule.
+func name(s converge.Schedule) string { return fmt.Sprint(numbers(s)) }
+
+// fails tells whether something is not as it must be when a schedule arrives.
+func (s *shrinker) fails(x converge.Schedule, w way) bool {
+	if s.err != nil {
+		return false
+	}
+	exp := s.expected[name(x)]
+	if exp == nil {
+		if exp, s.err = s.expect(s.ctx, s.at, numbers(x)); s.err != nil {
+			return false
+		}
+		if len(s.expected) >= maxExpected {
+			clear(s.expected)
+		}
+		s.expected[name(x)] = exp
+	}
+	if len(exp.wrong) > 0 {
+		s.wrong = exp.wrong
+		return true
+	}
+	for range w.tries {
+		var wrong []Difference
+		if wrong, s.err = s.try(s.ctx, s.at, exp, w.arrive(x)); s.err != nil {
+			return false
+		}
+		if len(wrong) > 0 {
+			s.wrong = wrong
+			return true
+		}
+	}
+	return false
 }
 
 // schedule is an arrival with the batches of its writers one after the other, in

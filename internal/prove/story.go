@@ -6,11 +6,17 @@ import (
 	"time"
 )
 
+// How much of a counterexample that could not be made smaller is told.
+const (
+	shownDifferences = 8
+	shownSteps       = 40
+)
+
 // Story tells a person what a counterexample is.
 func Story(x *Counterexample) string {
 	var b strings.Builder
 	for i, d := range x.Differences {
-		if i == 8 {
+		if i == shownDifferences {
 			fmt.Fprintf(&b, "and %d more differences\n", len(x.Differences)-i)
 			break
 		}
@@ -30,7 +36,11 @@ func Story(x *Counterexample) string {
 	default:
 		b.WriteString("when these arrive in this order:\n")
 	}
-	for _, s := range x.Steps {
+	for i, s := range x.Steps {
+		if i == shownSteps {
+			fmt.Fprintf(&b, "  and %d more\n", len(x.Steps)-i)
+			break
+		}
 		batch := ""
 		if cut && x.Writers == 1 {
 			batch = fmt.Sprintf("batch %d  ", s.Batch)
