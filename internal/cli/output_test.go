@@ -78,7 +78,7 @@ func TestUsage(t *testing.T) {
 		"too many":               {[]string{"version", "a", "b"}, Usage, "hookfold version: needs no arguments, and was given 2 arguments\nTry: hookfold version --help\n"},
 		"group without a verb":   {[]string{"dead"}, Usage, "hookfold dead: say what to do: list, show, retry or drop\nTry: hookfold dead list\n"},
 		"group with another one": {[]string{"dead", "lst"}, Usage, "hookfold dead: there is no command lst. Did you mean list?\nTry: hookfold dead list\n"},
-		"later verb":             {[]string{"rebuilt"}, Usage, "hookfold: there is no command rebuilt\nTry: hookfold --help\n"},
+		"later verb":             {[]string{"polish"}, Usage, "hookfold: there is no command polish\nTry: hookfold --help\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, _, errOut := run(t, c.args...)

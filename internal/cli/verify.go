@@ -118,6 +118,17 @@ func (a *app) verifyAll(ctx context.Context, plan *mapping.Plan, names []string,
 		return err
 	}
 	defer closeTargets(list)
+	if repair {
+		broken, err := daemon.BrokenRules(ctx, plan, j)
+		if err != nil {
+			return err
+		}
+		for t, why := range broken {
+			if len(names) == 0 || slices.Contains(names, t.Config.Text) {
+				return notSo("nothing was repaired. %s", why)
+			}
+		}
+	}
 	out := verifyJSON{OK: true, Whole: true, Tables: []verifiedJSON{}}
 	o.Journal, o.Plan = j, plan
 	for _, t := range list {
