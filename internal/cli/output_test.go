@@ -133,3 +133,16 @@ func TestTheDemoFitsATerminal(t *testing.T) {
 		t.Errorf("no booking ends up canceled:\n%s", out)
 	}
 }
+
+// What migrate prints can be pasted where SQL is run.
+func TestShownStatement(t *testing.T) {
+	for in, want := range map[string]string{
+		"create table t (id int)":   "create table t (id int);",
+		`{"type":"pg_track_table"}`: `-- then track the table in Hasura, by its console or by POST /v1/metadata: {"type":"pg_track_table"}`,
+		"create trigger x before update on t for each row\nhookfold: begin\n    set new.a = 1;\nend": "delimiter //\ncreate trigger x before update on t for each row\nhookfold: begin\n    set new.a = 1;\nend//\ndelimiter ;",
+	} {
+		if got := shownStatement(in); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -69,10 +69,14 @@ func orRole(role string) string {
 }
 
 // shownStatement is a statement as migrate prints it: a call of Hasura's metadata
-// API as a comment, so that the rest can be pasted where SQL is run.
+// API as a comment, so that the rest can be pasted where SQL is run, and a trigger
+// of MySQL as its client takes it, between delimiters of its own.
 func shownStatement(s string) string {
-	if strings.HasPrefix(s, "{") {
+	switch {
+	case strings.HasPrefix(s, "{"):
 		return "-- then track the table in Hasura, by its console or by POST /v1/metadata: " + s
+	case strings.Contains(s, "\nhookfold: begin\n"):
+		return "delimiter //\n" + s + "//\ndelimiter ;"
 	}
 	return s + ";"
 }
