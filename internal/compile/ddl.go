@@ -17,8 +17,12 @@ type column struct {
 func columns(d Dialect, t *sink.Table) []column {
 	x := d.impl()
 	var out []column
+	parts := len(t.Key)
+	if t.Occupied {
+		parts++ // of the key of their records
+	}
 	for _, k := range t.Key {
-		out = append(out, x.keyed(x.column(k.Name, k.Type), len(t.Key)))
+		out = append(out, x.keyed(x.column(k.Name, k.Type), parts))
 	}
 	for i := range t.Columns {
 		out = append(out, x.column(t.Columns[i].Name, t.Columns[i].Type))

@@ -81,6 +81,8 @@ func (d mysql) keyed(c column, parts int) column {
 	switch {
 	case c.live.Base == "longtext":
 		c = text255(c.name, min(255, mysqlKeyVarchar/parts))
+	case c.name == OccupantColumn:
+		c = text255(c.name, min(255, mysqlKeyVarchar/parts))
 	case c.live.Base == "longblob":
 		n := min(255, mysqlKeyVarchar/parts)
 		c.live.Type, c.live.Base, c.live.MaxBytes = fmt.Sprintf("varbinary(%d)", n), "varbinary", n

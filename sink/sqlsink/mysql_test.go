@@ -344,3 +344,16 @@ func TestMySQLFit(t *testing.T) {
 		}
 	}
 }
+
+// An index takes 3,072 bytes: the more parts a key has, the shorter they are.
+func TestMySQLLongKeys(t *testing.T) {
+	for _, key := range []string{"a text", "a text, b text, c text", "a text, b text, c text, d text, e text"} {
+		m := shape(t, "item", key, "v text")
+		m.Occupied = true
+		table := &sink.Table{Name: "item", Table: merge.NewTable(m)}
+		s, _ := onMySQL(t, table)
+		c := say(t, table, strings.Repeat("k|", len(m.Key)-1)+"k", 1, map[string]any{"v": "x"})
+		c.Occupant = &merge.Occupant{ID: "o"}
+		write(t, s, table, c)
+	}
+}
