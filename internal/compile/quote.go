@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -103,14 +102,6 @@ func VersionsTable(name string) string {
 // it, in databases that have no other locks that end with a transaction.
 func LocksTable(name string) string {
 	return besideTable(name, func(string) string { return "hookfold_locks" })
-}
-
-func list(format string, items []string) string {
-	out := make([]string, len(items))
-	for i, x := range items {
-		out[i] = fmt.Sprintf(format, x)
-	}
-	return strings.Join(out, ", ")
 }
 
 // reserved holds the words that PostgreSQL or SQLite do not take as a column's
