@@ -326,6 +326,12 @@ func (s *Scheduler) Stuck(it *Item) bool {
 	return head != nil && head.stuck()
 }
 
+// UnderWay tells whether an item is being tried.
+func (s *Scheduler) UnderWay(it *Item) bool {
+	l := s.lines[it.Key]
+	return l != nil && l.busy == it
+}
+
 // Busy counts the items that are under way, Lines the keys that have items, and
 // StoredLines those of them that have stored ones.
 func (s *Scheduler) Busy() int        { return s.busy }

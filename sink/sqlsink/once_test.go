@@ -75,7 +75,7 @@ func TestAStatementRunsOnce(t *testing.T) {
 			var all sync.WaitGroup
 			for range 4 {
 				all.Go(func() {
-					for i := range 40 {
+					for i := range 20 {
 						e := sink.OnceEvent{Lane: "l", ID: fmt.Sprint("l/e", i/2), Key: "k", Position: int64(i)}
 						for { // as a lane does, until it is told that it is so
 							if _, err := once.RunOnce(t.Context(), statement, e, []sink.Arg{text("a")}); err == nil {
@@ -86,10 +86,10 @@ func TestAStatementRunsOnce(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if got := rowsOf(t, at, "select n from counts where id = 'a'"); len(got) != 1 || got[0] != "20" {
-				t.Errorf("counted %v times, want 20", got)
+			if got := rowsOf(t, at, "select n from counts where id = 'a'"); len(got) != 1 || got[0] != "10" {
+				t.Errorf("counted %v times, want 10", got)
 			}
-			if n, err := forgotten(once, t, time.UnixMicro(1)); n != 20 || err != nil {
+			if n, err := forgotten(once, t, time.UnixMicro(1)); n != 10 || err != nil {
 				t.Errorf("forgot %d, %v", n, err)
 			}
 		})

@@ -75,6 +75,8 @@ func (r *Runner) entry(it *lane.Item, now time.Time) journal.Entry {
 	switch {
 	case it.Dead:
 		e.State, e.Next, e.On = journal.Dead, time.Time{}, r.on(it.Key)
+	case it.Attempts == 0 && !it.Held && r.s.UnderWay(it):
+		e.Reason, e.Next, e.On = "it is under way", time.Time{}, r.on(it.Key)
 	case it.Attempts == 0 && !it.Held:
 		e.Reason, e.Next, e.On = "its turn has not come in "+r.on(it.Key), time.Time{}, r.on(it.Key)
 	}

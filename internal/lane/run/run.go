@@ -123,6 +123,7 @@ func (r *Runner) start(ctx context.Context) error {
 	}
 	r.consumer = c
 	if err := r.restore(ctx); err != nil {
+		r.consumer = nil
 		return errors.Join(err, c.Close())
 	}
 	r.loops.Go(r.take)

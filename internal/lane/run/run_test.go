@@ -584,3 +584,53 @@ func TestAfterItsRowsAreSettled(t *testing.T) {
 	r.done()
 	r.x.check(t)
 }
+
+// failing is a journal whose entries cannot be read.
+type failing struct{ Journal }
+
+func (failing) Entries(context.Context, journal.Filter) ([]journal.Entry, error) {
+	return nil, fmt.Errorf("the disk is gone")
+}
+
+// A runner that cannot start can be stopped, and says why it did not start.
+func TestAStartThatFails(t *testing.T) {
+	r := newRig(t, "")
+	r.o.Journal = failing{r.journal}
+	r.runner = New(r.o)
+	if err := r.runner.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "start lane l: the disk is gone") {
+		t.Error(err)
+	}
+	r.stop()
+	r.o.Journal = r.journal
+	r.start() // its consumer is free again
+}
+
+// A key whose event takes long holds up nobody, though it has not failed, when
+// no more may be leased.
+func TestASlowKeyHoldsOnlyItself(t *testing.T) {
+	r := newRig(t, "")
+	r.o.Ahead = journal.Limit{Deliveries: 8, Bytes: 1 << 20}
+	r.o.Batch = journal.Limit{Deliveries: 2, Bytes: 1 << 20}
+	r.o.Timeout = time.Minute
+	release := make(chan struct{})
+	r.x.answer = func(ctx context.Context, m *lane.Message) lane.Answer {
+		if m.Event.ID == "e0" {
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+		}
+		return lane.Answer{OK: true}
+	}
+	r.start()
+	r.events(80, 4)
+	r.x.wait(t, 60)
+	r.until("the slow one is an entry", func() bool { return len(r.entries(journal.Filter{Key: "k0"})) >= 10 })
+	if es := r.entries(journal.Filter{Key: "k0"}); es[0].Reason != "it is under way" || es[1].Reason != "its turn has not come in lane l key k0" {
+		t.Errorf("%+v", es[:2])
+	}
+	close(release)
+	r.x.wait(t, 80)
+	r.done()
+	r.x.check(t)
+}
