@@ -81,8 +81,6 @@ func newService(t *testing.T) *service {
 	return s
 }
 
-func (s *service) answer(status int) { s.mu.Lock(); defer s.mu.Unlock(); s.status = status }
-
 func (s *service) ids() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -24,7 +23,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type reader struct {
 	t    *testing.T
 	f    *enrich.Fetcher
-	mu   sync.Mutex
 	n    event.Position
 	told chan struct{}
 }

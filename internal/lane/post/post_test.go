@@ -110,7 +110,9 @@ func TestAnswers(t *testing.T) {
 			lane.Answer{Busy: true, Reason: "answered 503"}},
 		{"500 after", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "-3"); w.WriteHeader(500) },
 			lane.Answer{Reason: "answered 500"}},
-		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://169.254.169.254/", 307) },
+		{"redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://169.254.169.254/", http.StatusTemporaryRedirect)
+		},
 			lane.Answer{Reason: "answered 307, and redirects are not followed: give post: the URL it is at"}},
 		{"slow", func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body); <-r.Context().Done() },
 			lane.Answer{Reason: "HOST did not answer within 100ms"}},
