@@ -13,7 +13,7 @@ import (
 var refused = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
 	"192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
-	"::/128", "::1/128", "100::/64", "2001:db8::/32", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
+	"::/128", "::1/128", "64:ff9b:1::/48", "100::/64", "2001:db8::/32", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
 	"2001::/23", // among them Teredo, which tunnels to wherever it says
 )
 
@@ -23,9 +23,8 @@ var embedded = []struct {
 	block netip.Prefix
 	at    int
 }{
-	{netip.MustParsePrefix("64:ff9b::/96"), 12},   // NAT64
-	{netip.MustParsePrefix("64:ff9b:1::/48"), 12}, // NAT64 of a network's own
-	{netip.MustParsePrefix("2002::/16"), 2},       // 6to4
+	{netip.MustParsePrefix("64:ff9b::/96"), 12}, // NAT64
+	{netip.MustParsePrefix("2002::/16"), 2},     // 6to4
 	{netip.MustParsePrefix("::ffff:0:0:0/96"), 12},
 	{netip.MustParsePrefix("::/96"), 12},
 }

@@ -20,7 +20,8 @@ import (
 const (
 	maxRedirects   = 3
 	maxHeaderBytes = 64 << 10
-	maxSaid        = 200 // bytes of an answer that is no object that are told
+	maxSaid        = 200      // bytes of an answer that is no object that are told
+	maxScrubbed    = 64 << 10 // bytes of it that are looked through for secrets, before it is cut
 )
 
 // kept are the headers of an answer that are kept with it.
@@ -183,9 +184,9 @@ func (s *Spec) object(at *url.URL, resp *http.Response, body []byte, began time.
 	if resp.StatusCode/100 != 2 {
 		switch s.NotFound {
 		case NotFoundRetry:
-			return failed("%s answered %s: the object is not there, or not yet", shown(at), resp.Status)
+			return failed("%s answered %d %s: the object is not there, or not yet", shown(at), resp.StatusCode, http.StatusText(resp.StatusCode))
 		case NotFoundDead:
-			return useless("%s answered %s", shown(at), resp.Status)
+			return useless("%s answered %d %s", shown(at), resp.StatusCode, http.StatusText(resp.StatusCode))
 		}
 		return outcome{answer: answer}
 	}
@@ -206,7 +207,7 @@ func (s *Spec) object(at *url.URL, resp *http.Response, body []byte, began time.
 // refusal judges an answer that is none to be mapped.
 func (s *Spec) refusal(at *url.URL, status int, h http.Header, body []byte, now time.Time) outcome {
 	o := failed("%s answered %d %s", shown(at), status, http.StatusText(status))
-	if text := s.scrub(said(string(body))); text != "" {
+	if text := said(s.scrub(string(body[:min(len(body), maxScrubbed)]))); text != "" {
 		o.reason += ": " + text
 	}
 	pause, asked := backoff.RetryAfter(h, now)
@@ -280,7 +281,7 @@ func (s *Spec) scrub(text string) string {
 		}
 		for _, v := range values {
 			secrets := []string{v}
-			if scheme, rest, ok := strings.Cut(v, " "); ok && name == "Authorization" {
+			if scheme, rest, ok := strings.Cut(v, " "); ok {
 				secrets = append(secrets, rest)
 				if plain, err := base64.StdEncoding.DecodeString(rest); err == nil && scheme == "Basic" {
 					_, password, _ := strings.Cut(string(plain), ":")

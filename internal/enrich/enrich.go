@@ -122,8 +122,8 @@ type Options struct {
 	Backoff backoff.Policy
 	// Probing is how long a paused fetch is left. Default 15 s to 10 min.
 	Probing backoff.Policy
-	// Wants is the most events that reads are made for at a time; others are to
-	// want them again later. Default 20,000.
+	// Wants is the most events that one fetch makes reads for at a time; others are
+	// to want them again later. Default 20,000.
 	Wants int
 	// Now is the clock; default time.Now.
 	Now func() time.Time
@@ -211,7 +211,7 @@ func (f *Fetcher) Want(target string, wake func([]event.Ref), wants []Want) {
 	now := f.o.Now()
 	for _, w := range wants {
 		key := id{target, w.Ref, w.Fetch}
-		if len(f.schedule.wants) >= f.o.Wants && f.schedule.wants[key] == nil {
+		if x := f.schedule.specs[w.Fetch]; x != nil && x.wanted >= f.o.Wants && f.schedule.wants[key] == nil {
 			continue
 		}
 		if f.schedule.want(key, w.Request, now) {
@@ -296,14 +296,10 @@ type State struct {
 func (f *Fetcher) States() []State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	waiting := map[string]int{}
-	for w := range f.schedule.wants {
-		waiting[w.fetch]++
-	}
 	out := make([]State, len(f.o.Specs))
 	for i, s := range f.o.Specs {
 		x := f.schedule.specs[s.Name]
-		out[i] = State{Name: s.Name, Waiting: waiting[s.Name], Paused: x.paused}
+		out[i] = State{Name: s.Name, Waiting: x.wanted, Paused: x.paused}
 		if x.paused {
 			out[i].Error, out[i].Since = x.why, x.since
 		}

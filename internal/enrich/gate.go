@@ -24,6 +24,10 @@ type gate struct {
 // holding is for a host that wants nothing and does not say for how long.
 var holding = backoff.Policy{First: 2 * time.Second, Most: 2 * time.Minute}
 
+// shortest is the shortest pause that is believed of who limits us: where its
+// clock and ours differ, the time that it names may be over.
+const shortest = time.Second
+
 // gate is that of the host of a URL. Of the fetches that may ask it the
 // strictest limits count.
 func (s *schedule) gate(u *url.URL) *gate {
@@ -55,11 +59,11 @@ func (s *schedule) gate(u *url.URL) *gate {
 func (s *schedule) hold(f *flight, o outcome, now time.Time) {
 	g := f.gate
 	switch {
-	case o.hold && o.asked:
+	case o.hold && o.asked && (o.pause >= shortest || o.counts || o.answer != nil):
 		g.hold = later(g.hold, now.Add(o.pause))
 	case o.hold:
 		g.holds++
-		g.hold = later(g.hold, now.Add(holding.Later(g.holds, s.random())))
+		g.hold = later(g.hold, now.Add(max(o.pause, holding.Later(g.holds, s.random()))))
 	case o.answer != nil:
 		g.holds = 0
 	}

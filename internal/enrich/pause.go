@@ -23,6 +23,7 @@ type spec struct {
 	// answers counts the answers, so that a refusal of one object can be told from
 	// one of all.
 	answers int
+	wanted  int // reads, by events
 }
 
 // prober gives the read by which a paused fetch is tried, when it is time.
@@ -50,6 +51,17 @@ func (f *flight) noProbe() {
 	if f.probe {
 		f.probe, f.spec.asking = false, false
 	}
+}
+
+// unproven tells that the read that was to find out whether a paused fetch is
+// answered again failed otherwise: the next one is not made at once.
+func (s *schedule) unproven(x *spec, o outcome, now time.Time) {
+	n := 1
+	if !o.final { // what is final is the object's fault
+		x.probes++
+		n = x.probes
+	}
+	x.probe = later(x.probe, now.Add(s.probing.Later(n, s.random())))
 }
 
 func (s *schedule) answered(f *flight, a *event.Fetched, now time.Time) {

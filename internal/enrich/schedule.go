@@ -138,6 +138,9 @@ func (s *schedule) want(w id, r Request, now time.Time) (ready bool) {
 }
 
 func (s *schedule) join(f *flight, w id) {
+	if s.wants[w] == nil {
+		f.spec.wanted++
+	}
 	f.wants[w] = struct{}{}
 	s.wants[w] = f
 }
@@ -170,6 +173,7 @@ func (s *schedule) forget(w id) {
 		return
 	}
 	delete(s.wants, w)
+	f.spec.wanted--
 	if delete(f.wants, w); len(f.wants) > 0 || f.state == running {
 		return
 	}
@@ -287,6 +291,9 @@ func (s *schedule) done(f *flight, o outcome, now time.Time) (tell []id) {
 		f.failure = &Failure{Reason: o.reason, Tries: f.tries, Next: later(f.ready, f.gate.hold), Counts: o.counts}
 		s.again(f)
 	}
+	if probe && f.spec.paused && !o.denied {
+		s.unproven(f.spec, o, now)
+	}
 	if then != nil && then.state == queued && then.at < 0 {
 		s.enqueue(then)
 	}
@@ -331,13 +338,15 @@ func (s *schedule) refuse(w id, reason string, now time.Time) {
 	f.until = now // nobody else shares it
 	n := s.next[f.key]
 	if n == nil {
-		n = &flight{key: f.key, spec: f.spec, url: f.url, header: f.header, gate: s.gate(f.url), wants: map[id]struct{}{}, tries: f.tries, at: -1}
-		n.tries++
-		n.ready = now.Add(s.policy.Later(n.tries, s.random()))
+		n = &flight{key: f.key, spec: f.spec, url: f.url, header: f.header, gate: s.gate(f.url), wants: map[id]struct{}{}, at: -1}
+		n.ready = now.Add(s.policy.Later(f.tries+1, s.random()))
 		s.next[n.key] = n
-		n.failure = &Failure{Reason: reason, Tries: n.tries, Next: n.ready, Counts: true}
 		s.enqueue(n)
 	}
+	// A read for a later event, which was queued already, is not put off; but that
+	// this one failed counts there too.
+	n.tries = max(n.tries, f.tries+1)
+	n.failure = &Failure{Reason: reason, Tries: n.tries, Next: n.ready, Counts: true}
 	s.join(n, w)
 }
 
