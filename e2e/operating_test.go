@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
@@ -22,12 +23,17 @@ version: 1
 listen: 127.0.0.1:0
 admin: 127.0.0.1:0
 journal: sqlite:hookfold.db
-sources: {shop: {preset: http, verify: none, type: event.type, time: event.at}}
+sources: {shop: {preset: http, verify: none, id: event.id, type: event.type, time: event.at}}
+fetches:
+  thing: {url: '"http://OTHERS/" + event.id', private: [OTHERS]}
+lanes:
+  thing: {from: shop, type: made, key: event.id, post: "http://OTHERS/thing", secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw}
 targets:
   db: "sqlite:rows.db"
   down: "postgres://nobody@127.0.0.1:1/none"
 tables:
   thing: {target: db, key: {id: text}, columns: {name: text}, events: [{from: shop, type: made, key: {id: event.id}, set: {name: event.name}}]}
+  current: {target: db, key: {id: text}, columns: {name: text}, events: [{from: shop, type: made, fetch: thing, key: {id: event.id}, version: [fetched_at], set: {name: "fetched.name"}}]}
   other: {target: down, key: {id: text}, columns: {name: text}, events: [{from: shop, type: made, key: {id: event.id}, set: {name: event.name}}]}
 `
 
@@ -46,8 +52,10 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	slices.Sort(want)
 
+	others := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"name":"b"}`) }))
+	defer others.Close()
 	dir := t.TempDir()
-	file := writeFile(t, dir, "hookfold.yaml", operatingConfig)
+	file := writeFile(t, dir, "hookfold.yaml", strings.ReplaceAll(operatingConfig, "OTHERS", others.Listener.Addr().String()))
 	s := start(t, dir, os.Environ(), "-c", file)
 	for _, body := range []string{`{"type":"made","at":"2026-01-01T00:00:00Z","id":"a","name":"b"}`, `{"type":"else","at":"2026-01-01T00:00:00Z"}`} {
 		resp, err := http.Post(s.Receive+"/in/shop", "application/json", strings.NewReader(body))
