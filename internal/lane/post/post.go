@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hookfold/hookfold/internal/backoff"
 	"github.com/hookfold/hookfold/internal/config"
 	"github.com/hookfold/hookfold/internal/lane"
 )
@@ -165,7 +166,7 @@ func answer(resp *http.Response, said []byte, now time.Time) lane.Answer {
 	if text := shown(said); text != "" {
 		a.Reason += ": " + text
 	}
-	a.After = retryAfter(resp.Header.Get("Retry-After"), now)
+	a.After, _ = backoff.RetryAfter(resp.Header, now)
 	switch code := resp.StatusCode; {
 	case code/100 == 2:
 		return lane.Answer{OK: true}
@@ -193,16 +194,4 @@ func shown(said []byte) string {
 		text = string(r[:most]) + "…"
 	}
 	return text
-}
-
-// retryAfter reads seconds or a date; 0 is neither.
-func retryAfter(text string, now time.Time) time.Duration {
-	if n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil {
-		return time.Duration(max(0, min(n, 1<<30))) * time.Second
-	}
-	at, err := http.ParseTime(text)
-	if err != nil {
-		return 0
-	}
-	return max(0, at.Sub(now))
 }
