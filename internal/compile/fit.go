@@ -86,7 +86,11 @@ func fitCell(live *sink.Live, t *merge.Table, i int, cell merge.Cell) error {
 		}
 		return nil
 	}
-	if err := fitColumn(l, cell.Value); err != nil {
+	err := fitColumn(l, cell.Value)
+	if err == nil && c.Type.Kind == merge.Numeric && (c.Rule == merge.Max || c.Rule == merge.Min) {
+		err = fitCompared(l, cell.Value.Text())
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", c.Name, err)
 	}
 	return nil
@@ -97,7 +101,7 @@ func fitColumn(l *sink.LiveColumn, v merge.Value) error {
 		return nil
 	}
 	if strings.HasSuffix(l.Base, "[]") {
-		of := sink.LiveColumn{Type: strings.Replace(l.Type, "[]", "", 1), Length: l.Length, Labels: l.Labels}
+		of := sink.LiveColumn{Type: strings.Replace(l.Type, "[]", "", 1), Base: strings.TrimSuffix(l.Base, "[]"), Length: l.Length, Labels: l.Labels}
 		for _, s := range v.List() {
 			if err := fitText(&of, s); err != nil {
 				return err
@@ -118,6 +122,9 @@ const (
 func fitText(l *sink.LiveColumn, s string) error {
 	if err := fitMySQL(l, s); err != nil {
 		return err
+	}
+	if cutsBlanks(l) && strings.HasSuffix(s, " ") {
+		return fmt.Errorf("%s ends in a blank, which %s does not keep. Make it varchar", show(s), short(l.Type))
 	}
 	if l.CodePage != 0 {
 		if err := fitPage(l, s); err != nil {
@@ -155,6 +162,16 @@ func fitText(l *sink.LiveColumn, s string) error {
 		}
 	}
 	return nil
+}
+
+// cutsBlanks tells whether a column is of a type that fills a text with blanks, and
+// takes those at its end away again.
+func cutsBlanks(l *sink.LiveColumn) bool {
+	switch l.Base {
+	case "char", "nchar", "character", "bpchar":
+		return true
+	}
+	return strings.HasPrefix(l.Base, "character(") // of PostgreSQL
 }
 
 // lengthOf counts a text as a column does, and says what was counted.

@@ -35,6 +35,10 @@ func fitMySQL(l *sink.LiveColumn, s string) error {
 		if n := len(s)/2 - 1; n > l.MaxBytes {
 			return fmt.Errorf("%d bytes into %s", n, l.Type)
 		}
+	case l.MaxBytes > 0 && strings.HasPrefix(s, `\x`) && l.Base == "binary":
+		if n := len(s)/2 - 1; n != l.MaxBytes {
+			return fmt.Errorf("%d bytes into %s, which fills what is shorter with zeros", n, l.Type)
+		}
 	case l.Charset != "":
 		return fitCharset(l, s)
 	}
@@ -52,6 +56,18 @@ func fitTime(l *sink.LiveColumn, s string) error {
 	digits := strings.TrimSuffix(s[strings.IndexByte(s, '.')+1:], "Z")
 	if l.Scale < len(digits) && strings.Trim(digits[l.Scale:], "0") != "" {
 		return fmt.Errorf("%s has more digits of a second than %s keeps. Make it datetime(6)", s, l.Type)
+	}
+	return nil
+}
+
+// fitCompared finds a number that is to be compared with others, and that MySQL
+// can keep as text only: it compares numbers of 65 digits.
+func fitCompared(l *sink.LiveColumn, s string) error {
+	if l.Charset == "" {
+		return nil
+	}
+	if _, err := merge.ParseValue(merge.Type{Kind: merge.Numeric, Precision: mysqlDigits, Scale: mysqlScale}, s); err != nil {
+		return fmt.Errorf("%s has more digits than MySQL compares: %d, %d of them behind the point", show(s), mysqlDigits, mysqlScale)
 	}
 	return nil
 }

@@ -141,8 +141,11 @@ func (d mysql) greater(a, b string, f field) string {
 			a, b = "("+a+" + 0e0)", "("+b+" + 0e0)"
 		}
 	default:
-		if text {
+		switch {
+		case text:
 			a, b = d.bytes(a, f), d.bytes(b, f)
+		case f.Live.Base == "uuid": // MariaDB orders them by their last part
+			a, b = "cast("+a+" as char)", "cast("+b+" as char)"
 		}
 	}
 	return a + " > " + b

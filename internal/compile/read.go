@@ -120,7 +120,7 @@ func (postgres) read(expr string, f field) string {
 	case base == "bytea":
 		return fmt.Sprintf(`'\x' || encode(%s, 'hex')`, expr)
 	case strings.HasSuffix(base, "[]"):
-		return fmt.Sprintf("to_json(%s)::text", expr)
+		return fmt.Sprintf("to_json(%s::text[])::text", expr) // the text of char has no blanks at its end
 	case f.Type.Kind == merge.Text && base == "text":
 		return expr
 	}

@@ -107,3 +107,16 @@ func TestListsWithAnEqualityOfTheirOwn(t *testing.T) {
 		}
 	}
 }
+
+// A type that cuts blanks keeps another text than the one that was written.
+func TestBlanksThatACharColumnCuts(t *testing.T) {
+	table := tableOf(t, "item", "id text", "a text", "list text[]")
+	s, _ := existing(t, []string{"create table item (id text primary key, a char(9), list char(9)[])"}, table)
+	write(t, s, table, say(t, table, "k", 1, map[string]any{"a": " a", "list": `[" a"]`}))
+	mustShow(t, s, table, "k", `a= a list=[" a"]`)
+	for _, set := range []map[string]any{{"a": "a "}, {"list": `["b","a "]`}} {
+		if e := refused(t, s, table, say(t, table, "k", 2, set)); e.Action != sink.Reject || !strings.Contains(e.Message, "ends in a blank") {
+			t.Errorf("%v: %v", set, e)
+		}
+	}
+}

@@ -128,6 +128,9 @@ var bitsOf = map[string]int{"tinyint": 8, "smallint": 16, "mediumint": 24, "int"
 
 var enumLabel = regexp.MustCompile(`'((?:[^']|'')*)'`)
 
+// labelText reads a label: the type is shown with them escaped, in every sql_mode.
+var labelText = strings.NewReplacer("''", "'", `\\`, `\`, `\n`, "\n", `\r`, "\r", `\0`, "\x00")
+
 // shapeMySQL fills in what a type takes.
 func shapeMySQL(c *sink.LiveColumn, length, octets, precision, scale, fraction int) {
 	switch c.Base {
@@ -143,7 +146,7 @@ func shapeMySQL(c *sink.LiveColumn, length, octets, precision, scale, fraction i
 		c.Scale = fraction
 	case "enum":
 		for _, m := range enumLabel.FindAllStringSubmatch(c.Type, -1) {
-			c.Labels = append(c.Labels, strings.ReplaceAll(m[1], "''", "'"))
+			c.Labels = append(c.Labels, labelText.Replace(m[1]))
 		}
 	case "tinyint", "smallint", "mediumint", "int", "bigint", "year":
 		c.Bits, c.Unsigned = bitsOf[c.Base], strings.Contains(c.Type, "unsigned") || c.Base == "year"

@@ -307,10 +307,12 @@ func TestMySQLGapLocks(t *testing.T) {
 // What the types of MySQL would cut, round or read as something else is refused
 // before it is written, whatever the server's sql_mode is.
 func TestMySQLFit(t *testing.T) {
-	table := tableOf(t, "item", "id text", "v text", "t text", "e text", "u int", "m int", "d numeric", "w timestamp", "z timestamp", "y int", "b bytes", "plain text", "yes bool", "doc json", "g uuid")
+	table := tableOf(t, "item", "id text", "v text", "t text", "e text", "u int", "m int", "d numeric", "w timestamp", "z timestamp", "y int", "b bytes", "plain text", "yes bool", "doc json", "g uuid",
+		"c text", "bin bytes", "label text", "top numeric max")
 	s, _ := onMySQL(t, table, `create table item (id varchar(5) collate utf8mb4_bin primary key, v varchar(3), t tinytext, e enum('a', 'B'), u int unsigned, m mediumint, d decimal(6,2),
-		w datetime(3), z timestamp(6) null, y year, b varbinary(2), plain varchar(9) character set ascii, yes tinyint(1), doc json, g binary(16))`)
-	for _, x := range []struct{ column, fits, not, says string }{
+		w datetime(3), z timestamp(6) null, y year, b varbinary(2), plain varchar(9) character set ascii, yes tinyint(1), doc json, g binary(16),
+		c char(5), bin binary(16), label enum('x\\y', 'it''s', 'a\nb'), top longtext)`)
+	for i, x := range []struct{ column, fits, not, says string }{
 		{"v", "éé😀", "abcd", "4 characters"},
 		{"t", strings.Repeat("x", 255), strings.Repeat("é", 128), "256 bytes into tinytext"},
 		{"e", "B", "b", "is not one of the values of enum"},
@@ -325,13 +327,20 @@ func TestMySQLFit(t *testing.T) {
 		{"yes", "true", "", ""},
 		{"doc", `{"a":9007199254740993}`, "", ""},
 		{"g", "0f7d2c1e-5b3a-4c9d-8e6f-2a1b3c4d5e6f", "", ""},
+		{"c", " a", "a ", "ends in a blank"},
+		{"bin", `\x000102030405060708090a0b0c0d0e0f`, `\x00`, "1 bytes into binary(16)"},
+		{"label", `x\y`, `x\\y`, "is not one of the values of enum"},
+		{"label", "a\nb", "anb", "is not one of the values of enum"},
+		{"label", "it's", "its", "is not one of the values of enum"},
+		{"top", strings.Repeat("9", 35), "1" + strings.Repeat("0", 35), "more digits than MySQL compares"},
+		{"top", strings.Repeat("9", 35), "0." + strings.Repeat("0", 30) + "1", "more digits than MySQL compares"},
 	} {
 		all := map[string]any{}
 		for _, c := range table.Columns {
 			all[c.Name] = nil
 		}
 		all[x.column] = x.fits
-		write(t, s, table, say(t, table, x.column, 1, all))
+		write(t, s, table, say(t, table, x.column, int64(2*i), all))
 		if got := shown(t, s, table, x.column); !strings.Contains(got+" ", x.column+"="+x.fits+" ") {
 			t.Errorf("%s: %s came as %s", x.column, x.fits, got)
 		}
@@ -339,9 +348,26 @@ func TestMySQLFit(t *testing.T) {
 			continue
 		}
 		all[x.column] = x.not
-		if e := refused(t, s, table, say(t, table, x.column, 2, all)); e.Action != sink.Reject || !strings.Contains(e.Message, x.says) {
+		if e := refused(t, s, table, say(t, table, x.column, int64(2*i+1), all)); e.Action != sink.Reject || !strings.Contains(e.Message, x.says) {
 			t.Errorf("%s: %s: %v, want it to say %q", x.column, x.not, e, x.says)
 		}
+	}
+}
+
+// MariaDB orders its uuid by the last part first, which is not the order of max.
+func TestMySQLOrderOfUUID(t *testing.T) {
+	if !isMariaDB(t) {
+		return // MySQL has no such type
+	}
+	table := tableOf(t, "item", "id text", "a uuid max", "b uuid min")
+	s, _ := onMySQL(t, table, "create table item (id varchar(5) collate utf8mb4_bin primary key, a uuid, b uuid)")
+	const low, high = "0f7d2c1e-5b3a-4c9d-8e6f-2a1b3c4d5e6f", "1f7d2c1e-5b3a-4c9d-8e6f-0a1b3c4d5e6f"
+	for i, order := range [][]string{{low, high}, {high, low}} {
+		key := fmt.Sprint(i)
+		for _, v := range order {
+			write(t, s, table, say(t, table, key, 1, map[string]any{"a": v, "b": v}))
+		}
+		mustShow(t, s, table, key, "a="+high+" b="+low)
 	}
 }
 
