@@ -127,7 +127,8 @@ type Amendment struct {
 	// Settled entries go.
 	Settled []event.Ref
 	// Changed entries take the place of those of the same events; one that is not
-	// there any more, since a person has dropped it, stays away.
+	// there any more, since a person has dropped it, stays away, and one that a
+	// person has set aside (Lanes.Park) stays so.
 	Changed []Entry
 	// New entries are there from now on.
 	New []Entry

@@ -82,20 +82,27 @@ func testEdits(t *testing.T, s *suite) {
 }
 
 func testAmend(t *testing.T, s *suite) {
-	if _, ok := s.lanes(); !ok {
+	l, ok := s.lanes()
+	if !ok {
 		return
 	}
-	ds := s.append(4)
+	ds := s.append(5)
 	c := s.consumer("rows")
 	amender, ok := c.(journal.Amender)
 	if !ok {
 		t.Fatal("the journal is a journal.Lanes, and its consumer no journal.Amender")
 	}
 	settled, changed, dropped := waiting("rows", ds[0], 0, start), waiting("rows", ds[1], 0, start), waiting("rows", ds[2], 0, start)
-	s.settle(c, 4, settled, changed, dropped)
+	parked := waiting("rows", ds[4], 0, start)
+	s.settle(c, 5, settled, changed, dropped, parked)
 	if _, err := s.j.Drop(s.ctx(), journal.Filter{Position: ds[2].Position}); err != nil {
 		t.Fatal(err)
 	}
+	if n, err := l.Park(s.ctx(), journal.Filter{Position: ds[4].Position}); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	failed := parked
+	parked.State, parked.On, parked.Next = journal.Dead, "", time.Time{}
 	changed.State, changed.Next, changed.Attempts, changed.Reason = journal.Dead, time.Time{}, 7, "enough"
 	changed.Since = changed.Since.Add(time.Hour)
 	fresh := waiting("rows", ds[3], 2, start)
@@ -104,14 +111,25 @@ func testAmend(t *testing.T, s *suite) {
 	if err := amender.Amend(s.ctx(), journal.Amendment{Settled: []event.Ref{settled.Ref}, New: []journal.Entry{bad}}); err == nil {
 		t.Error("an entry was taken that is settled")
 	}
-	err := amender.Amend(s.ctx(), journal.Amendment{Settled: []event.Ref{settled.Ref}, Changed: []journal.Entry{changed, dropped}, New: []journal.Entry{fresh}})
+	err := amender.Amend(s.ctx(), journal.Amendment{Settled: []event.Ref{settled.Ref}, Changed: []journal.Entry{changed, dropped, failed}, New: []journal.Entry{fresh}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "entries", s.entries(journal.Filter{}), []journal.Entry{changed, fresh})
+	same(t, "entries", s.entries(journal.Filter{}), []journal.Entry{changed, fresh, parked})
 	s.state("rows", settled.Ref, journal.Settled)
 	s.reopen()
-	same(t, "entries after reopening", s.entries(journal.Filter{}), []journal.Entry{changed, fresh})
+	same(t, "entries after reopening", s.entries(journal.Filter{}), []journal.Entry{changed, fresh, parked})
+	if err := amender.Amend(s.ctx(), journal.Amendment{Settled: []event.Ref{parked.Ref}}); err == nil {
+		t.Error("a consumer that was closed amends")
+	}
+	again, ok := s.consumer("rows").(journal.Amender)
+	if !ok {
+		t.Fatal("no Amender")
+	}
+	if err := again.Amend(s.ctx(), journal.Amendment{Settled: []event.Ref{parked.Ref}}); err != nil { // its try was through after all
+		t.Fatal(err)
+	}
+	same(t, "entries", s.entries(journal.Filter{}), []journal.Entry{changed, fresh})
 }
 
 // Entries of one key, a page at a time.

@@ -154,10 +154,10 @@ WHERE (?1 = '' OR consumer = ?1) AND (?2 = '' OR state = ?2) AND (?3 = '' OR sou
   AND (?5 = 0 OR position = ?5) AND (?6 IS NULL OR idx = ?6) AND (?7 = '' OR row_key = ?7) AND (position, idx) > (?8, ?9)
 
 -- name: amend-entry
--- One that was dropped meanwhile stays dropped.
+-- One that was dropped or set aside meanwhile stays so.
 UPDATE entry SET state = ?4, next = ?14, reason = ?5, waits_on = ?6, source = ?7, event_id = ?8, type = ?9, tbl = ?10, row_key = ?11,
   since = ?12, attempts = ?13
-WHERE position = ?1 AND idx = ?2 AND consumer = ?3
+WHERE position = ?1 AND idx = ?2 AND consumer = ?3 AND NOT (state = 'dead' AND waits_on = '')
 
 -- name: marks
 SELECT name, value FROM mark
