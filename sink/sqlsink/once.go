@@ -3,6 +3,7 @@ package sqlsink
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -201,13 +202,20 @@ func (s *sqlSink) RunOnce(ctx context.Context, own *sink.OwnStatement, e sink.On
 	}
 }
 
+// tookTooLong are the codes of what a statement does to itself, or to others that
+// are at the same rows: the database is there, and what else is to be run can be.
+var tookTooLong = []string{
+	"PostgreSQL 57014", "PostgreSQL 55P03", "PostgreSQL 40P01", "PostgreSQL 40001",
+	"MySQL 1205", "MySQL 1213", "MySQL 1317", "MySQL 1969", "MySQL 3024",
+}
+
 // onceError tells whether the statement is at fault, or the database.
 func onceError(f *fault, err error) *sink.Error {
 	var ledger *ledgerError
 	if errors.As(err, &ledger) && f.schema {
 		return operator("there is no table %s. Bring the database in line (hookfold migrate shows how); until then events wait", onceTable)
 	}
-	if f.Action == sink.Retry && !f.schema {
+	if f.Action == sink.Retry && !f.schema && !slices.Contains(tookTooLong, f.Code) {
 		return f.Error
 	}
 	said := err.Error()

@@ -169,6 +169,22 @@ func TestParametersOfAStatement(t *testing.T) {
 }
 
 // Without the table nothing is run, and a person is told what to do.
+// A statement that takes too long is at fault itself: the database is there, and
+// other keys go on.
+func TestAStatementThatTakesTooLong(t *testing.T) {
+	s := open(t, testdb.Schema(t)+"&statement_timeout=200", nil, sqlsink.Options{Connections: 2})
+	once := prepareOnce(t, s)
+	e := sink.OnceEvent{Lane: "l", ID: "l/e", Key: "k"}
+	_, err := once.RunOnce(t.Context(), &sink.OwnStatement{Parts: []string{"select pg_sleep(20)"}}, e, nil)
+	var fault *sink.Error
+	if !errors.As(err, &fault) || fault.Action != sink.Reject {
+		t.Fatalf("%v", err)
+	}
+	if ran, err := once.RunOnce(t.Context(), &sink.OwnStatement{Parts: []string{"select 1"}}, e, nil); !ran || err != nil {
+		t.Errorf("it was not undone: %t, %v", ran, err)
+	}
+}
+
 func TestAStatementWithoutItsMemory(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{"postgres": testdb.Schema, "sqlite": testdb.SQLite, "mysql": testdb.MySQL} {
 		t.Run(name, func(t *testing.T) {
