@@ -71,7 +71,7 @@ func ParseType(s string) (Type, error) {
 	}
 	m := typeForm.FindStringSubmatch(s)
 	if m == nil || m[1] == "text" && m[3] != "" {
-		return Type{}, fmt.Errorf("%s is not a type. The types are: %s, text(9), numeric(10,2)", s, strings.Join(typeNames, ", "))
+		return Type{}, fmt.Errorf("%s is not a type. The types are: %s, text(n), numeric(p,s)", s, strings.Join(typeNames, ", "))
 	}
 	first, _ := strconv.Atoi(m[2])
 	second, _ := strconv.Atoi(m[3])

@@ -39,7 +39,7 @@ func (a *app) explain() *cobra.Command {
 			}
 			table := plan.Table(args[0])
 			if table == nil {
-				return usage(cmd, "the config has no table %s. It has: %s", args[0], strings.Join(tableNames(plan), ", "))
+				return usage(cmd, "the config has no table %s. Its tables are: %s", args[0], strings.Join(tableNames(plan), ", "))
 			}
 			key, err := keyOf(table, args[1:])
 			if err != nil {
@@ -74,7 +74,8 @@ func tableNames(plan *mapping.Plan) []string {
 }
 
 // keyOf reads the key of a row: column=value for each of its columns, or the
-// value alone where there is one column.
+// value alone where there is one column and no = in the value: with one it would
+// be a column's name that was mistyped as often as a value.
 func keyOf(t *mapping.Table, args []string) (merge.Key, error) {
 	form := make([]string, len(t.Key))
 	for i, k := range t.Key {
@@ -84,7 +85,7 @@ func keyOf(t *mapping.Table, args []string) (merge.Key, error) {
 	for _, arg := range args {
 		name, text, ok := strings.Cut(arg, "=")
 		i := slices.IndexFunc(t.Key, func(k merge.KeyColumn) bool { return ok && k.Name == name })
-		if i < 0 && len(t.Key) == 1 && len(args) == 1 {
+		if i < 0 && !ok && len(t.Key) == 1 && len(args) == 1 {
 			i, text = 0, arg
 		}
 		if i < 0 {
@@ -94,10 +95,7 @@ func keyOf(t *mapping.Table, args []string) (merge.Key, error) {
 			return "", fmt.Errorf("%s is given twice", t.Key[i].Name)
 		}
 		v, err := merge.ParseValue(t.Key[i].Type, text)
-		switch {
-		case err != nil && ok && text == arg:
-			return "", fmt.Errorf("%s is no part of the key of %s: write %s", arg, t.Config.Text, strings.Join(form, " "))
-		case err != nil:
+		if err != nil {
 			return "", fmt.Errorf("%s: %w", t.Key[i].Name, err)
 		}
 		parts[i], given[i] = v.Text(), true

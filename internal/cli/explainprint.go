@@ -176,7 +176,10 @@ func verdict(s *explain.Story) string {
 			differ++
 		}
 	}
-	events := plural(settled, "event")
+	events, makes := plural(settled, "event"), "make"
+	if settled == 1 {
+		makes = "makes"
+	}
 	switch {
 	case len(s.Chapters) == 0 && s.Live == nil:
 		return "No event in the journal is about this row, and there is none in the database."
@@ -193,7 +196,7 @@ func verdict(s *explain.Story) string {
 	case s.Live == nil:
 		return fmt.Sprintf("The database lacks this row, which its %s make. Somebody has deleted it, or it lags behind: hookfold verify %s --repair brings it back.", events, s.Table.Config.Text)
 	case differ > 0:
-		return fmt.Sprintf("The row differs in %s from what its %s make: somebody else has changed it, or it lags behind. hookfold verify %s looks at the whole table.", plural(differ, "column"), events, s.Table.Config.Text)
+		return fmt.Sprintf("The row differs in %s from what its %s %s: somebody else has changed it, or it lags behind. hookfold verify %s looks at the whole table.", plural(differ, "column"), events, makes, s.Table.Config.Text)
 	}
-	return fmt.Sprintf("The row is what its %s make.", events)
+	return fmt.Sprintf("The row is what its %s %s.", events, makes)
 }

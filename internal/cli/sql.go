@@ -2,8 +2,8 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +49,7 @@ func (a *app) sql() *cobra.Command {
 		RunE: func(cmd *cobra.Command, names []string) error {
 			switch {
 			case f.dialect != "" && f.dialect != supabase && !slices.Contains(compile.Dialects, compile.Dialect(f.dialect)):
-				return usage(cmd, "there is no dialect %s. The dialects are: %v and %s", f.dialect, compile.Dialects, supabase)
+				return usage(cmd, "there is no dialect %s. The dialects are: %s", f.dialect, dialects())
 			case f.dialect == supabase && (f.guard || f.procedure):
 				return usage(cmd, "--dialect %s is a script of its own. For --guard-trigger and --procedure say --dialect postgres", supabase)
 			case f.guard && f.procedure:
@@ -94,11 +94,20 @@ func (a *app) sql() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&f.dialect, "dialect", "", fmt.Sprintf("`name` of a dialect, of %v, or %s, a migration with functions (default: that of the table's target)", compile.Dialects, supabase))
+	cmd.Flags().StringVar(&f.dialect, "dialect", "", "`name` of a dialect: "+dialects()+" (a migration with functions); default: that of the table's target")
 	cmd.Flags().BoolVar(&f.guard, "guard-trigger", false, "the trigger that joins whatever is written (without TABLE: of tables with guard: trigger)")
 	cmd.Flags().BoolVar(&f.procedure, "procedure", false, "a procedure that joins one row, its parameters named as columns")
 	cmd.Flags().BoolVar(&f.connect, "connect", false, "look at the live table, and print what fits its columns")
 	return cmd
+}
+
+// dialects lists what --dialect may name.
+func dialects() string {
+	var names []string
+	for _, d := range compile.Dialects {
+		names = append(names, string(d))
+	}
+	return strings.Join(append(names, supabase), ", ")
 }
 
 // sqlTables are the tables that are named, or all that a form is of.
@@ -107,7 +116,7 @@ func sqlTables(cmd *cobra.Command, plan *mapping.Plan, names []string, f sqlForm
 	for _, n := range names {
 		t := plan.Table(n)
 		if t == nil {
-			return nil, usage(cmd, "the config has no table %s", n)
+			return nil, usage(cmd, "the config has no table %s. Its tables are: %s", n, strings.Join(tableNames(plan), ", "))
 		}
 		tables = append(tables, t)
 	}
@@ -120,7 +129,7 @@ func sqlTables(cmd *cobra.Command, plan *mapping.Plan, names []string, f sqlForm
 		}
 	}
 	if len(tables) == 0 && f.guard {
-		return nil, usage(cmd, "no table of the config says guard: trigger. Name a table")
+		return nil, usage(cmd, "no table of the config says guard: trigger. Name a table: %s", strings.Join(tableNames(plan), ", "))
 	}
 	return tables, nil
 }
@@ -146,7 +155,7 @@ func sqlOf(ctx context.Context, plan *mapping.Plan, t *mapping.Table, f sqlForm)
 	}
 	text, err := script(d, &t.Table, have)
 	if err != nil {
-		return nil, fmt.Errorf("table %s: %w", t.Config.Text, err)
+		return nil, err // names the table
 	}
 	none := &sink.Live{}
 	return &tableSQL{

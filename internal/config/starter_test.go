@@ -34,9 +34,9 @@ func TestStarterTargets(t *testing.T) {
 		}
 		return "secret", true
 	}
-	kinds := map[string]Kind{"sqlite": SQLite, "postgres": PostgreSQL, "supabase": Supabase, "hasura": Hasura, "sqlserver": SQLServer, "mysql": MySQL}
+	kinds := map[string]Kind{"sqlite": SQLite, "postgres": PostgreSQL, "supabase": Supabase, "hasura": Hasura, "sqlserver": SQLServer, "mysql": MySQL, "mariadb": MySQL}
 	for _, target := range StarterTargets() {
-		values["DATABASE_URL"] = map[string]string{"postgres": "postgres://u@h/d", "mysql": "mysql://u@h/d", "sqlserver": "sqlserver://u@h?database=d"}[target]
+		values["DATABASE_URL"] = map[string]string{"postgres": "postgres://u@h/d", "mysql": "mysql://u@h/d", "mariadb": "mariadb://u@h/d", "sqlserver": "sqlserver://u@h?database=d"}[target]
 		data, err := Starter([]string{"calendly"}, target)
 		if err != nil {
 			t.Fatal(err)

@@ -315,7 +315,11 @@ func (f *Fetch) Allows(u *url.URL) error {
 	case !within(f.Hosts, host, port):
 		return fmt.Errorf("%s is none of the hosts that fetch %s may ask (%s). If it is right name it in hosts:", shown, f.Name, strings.Join(f.Hosts, ", "))
 	case u.Scheme == "http" && !f.AllowsPrivate(u):
-		return fmt.Errorf("%s: plain http is only for hosts of a private network that private: names, or addresses in hosts:. Write https", shown)
+		key := "private"
+		if isAddress(host) || host == "localhost" {
+			key = "hosts"
+		}
+		return fmt.Errorf("%s: plain http is only for this machine and private networks. Write https, or if the host is in one say %s: [%q]", shown, key, u.Host)
 	case isAddress(host) && !f.AllowsPrivate(u) && !public(host):
 		return fmt.Errorf("%s is not an address of the internet, and fetch %s may only ask those. If it is right name it in hosts:", shown, f.Name)
 	}

@@ -17,6 +17,7 @@ import (
 // Line renders an entry for a person, at a time:
 //
 //	dead  calendly #1042 invitee.created → booking: key ref is null (…)
+//	wait  shop #7 evt_1 invoice.paid → lane billing: answered 500
 //	wait  shop #31 invoice.created → invoice id=in_1: waits for customer id=cus_1, at most 24 h (since 4 s)
 func Line(e journal.Entry, now time.Time) string { return line(e, now, 1) }
 
@@ -49,9 +50,13 @@ func line(e journal.Entry, now time.Time, crowd int) string {
 			b.WriteString(" " + clip(s))
 		}
 	}
-	if e.Table != "" {
+	lane, ofLane := strings.CutPrefix(e.Consumer, mapping.LanePrefix)
+	switch {
+	case e.Table != "":
 		b.WriteString(" → ")
-	} else {
+	case ofLane:
+		b.WriteString(" → lane " + lane + ": ")
+	default:
 		b.WriteString(": ")
 	}
 	reasons := strings.Split(e.Reason, reasonSeparator)

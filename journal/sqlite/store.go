@@ -73,7 +73,11 @@ func openStore(path string, options Options) (_ *store, err error) {
 			return nil, err
 		}
 	} else if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("open journal: %w: there is no journal to read at %s; check the path, or start the server once to make it", err, path)
+		var at *fs.PathError
+		if errors.As(err, &at) {
+			err = at.Err // the path is named once
+		}
+		return nil, fmt.Errorf("open journal: there is no journal to read at %s; check the path, or start the server once to make it (%w)", path, err)
 	}
 	if s.write, err = open(path, options, "mode=rw", "_pragma=synchronous(FULL)", "_pragma=wal_autocheckpoint(0)"); err != nil {
 		return nil, s.openError(err)

@@ -70,13 +70,15 @@ func (e *mysqlEngine) judge(err error, table string) *fault {
 		return say(sink.Reject, "table %s: a value does not fit: %s", table, m.Message)
 	case 1644, 1643, 1645:
 		return say(sink.Reject, "table %s: a trigger refuses the row: %s", table, m.Message)
-	case 1146, 1054, 1049, 1136, 1109, 1051, 1305, 1412, 1615, 1176, 1072, 4099:
+	case 1049:
+		return say(sink.Retry, noDatabase, m.Message)
+	case 1146, 1054, 1136, 1109, 1051, 1305, 1412, 1615, 1176, 1072, 4099:
 		f.schema = true
 		return say(sink.Retry, "table %s: the database does not have what the config says: %s. Bring it in line (hookfold migrate shows how); until then events wait", table, m.Message)
 	case 1142, 1143, 1370, 1227:
 		return say(sink.Retry, "table %s: %s. Grant select, insert, update and delete to the user of the target's url; until then events wait", table, m.Message)
 	case 1044, 1045, 1698, 1046, 1820, 1862, 3118, 4151:
-		return say(sink.Retry, "the database does not let the user of the target's url in: %s", m.Message)
+		return say(sink.Retry, notLetIn, m.Message)
 	case 1040, 1203, 1226:
 		f.After = time.Second
 		return say(sink.Retry, "the database cannot take the batch now: %s", m.Message)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,7 +77,11 @@ func (p *postgresEngine) judge(err error, table string) *fault {
 		return say(sink.Retry, "a prepared statement is not as it was left: the database is behind a pooler; say pooler: transaction at the target")
 	}
 	switch class {
-	case "08", "53", "57", "55", "58", "XX", "28", "3D", "3F", "25", "F0":
+	case "3D":
+		return say(sink.Retry, noDatabase, e.Message)
+	case "28":
+		return say(sink.Retry, notLetIn, e.Message)
+	case "08", "53", "57", "55", "58", "XX", "3F", "25", "F0":
 		f.After = 0
 		if e.Code == "53300" {
 			f.After = time.Second
@@ -116,5 +121,27 @@ func (p *postgresEngine) unreachable(err error) string {
 	case errors.Is(err, context.Canceled):
 		return "the work on the database was broken off"
 	}
-	return "the database at " + at + " cannot be reached: " + strings.Join(strings.Fields(err.Error()), " ")
+	return "the database at " + at + " cannot be reached: " + brief(err)
+}
+
+// What both servers say of a target's URL that is wrong.
+const (
+	noDatabase = "the server has no such database: %s. Create it, or correct the target's url; until then events wait"
+	notLetIn   = "the database does not let the user of the target's url in: %s"
+)
+
+// brief is what an error says of a connection, on one line and each of its own
+// lines once: the driver tries with and without TLS, and tells of both.
+func brief(err error) string {
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) {
+		err = connect // without the work that it was for
+	}
+	var lines []string
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.Join(strings.Fields(line), " "); line != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, " ")
 }
