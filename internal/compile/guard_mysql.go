@@ -95,6 +95,8 @@ func mysqlRow(w *guardBody, of func(field) string) string {
 	return "cast(concat_ws(' ', " + strings.Join(parts, ", ") + ") as binary)"
 }
 
+// mysqlBlock writes the body of a trigger. It has no comments: some clients leave
+// them out, and the trigger would not be known again.
 func mysqlBlock(w *guardBody, do func()) string {
 	w.line("hookfold: begin")
 	w.within(func() {
@@ -125,7 +127,7 @@ func mysqlUpdate(w *guardBody) string {
 		w.within(func() {
 			w.line(w.refuse(w.d.literal("another row holds a unique value of the one that is inserted, and would be overwritten"), ""))
 		})
-		w.line("elseif " + byHand + " then\n    leave hookfold; -- a person's UPDATE\nend if;")
+		w.line("elseif " + byHand + " then\n    leave hookfold;\nend if;")
 		w.meant(w.keep)
 		w.join()
 		w.touch()

@@ -45,10 +45,12 @@ func (mysql) over(t *sink.Table, live *sink.Live, key []string) dialect {
 
 func (mysql) quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
-// literal means the same whether a backslash escapes or not.
+// literal means the same whether a backslash escapes or not, and is shown as it is
+// written in the source of a trigger: there MySQL leaves out _utf8mb4, and puts a
+// question mark for a character of four bytes.
 func (mysql) literal(s string) string {
-	if strings.Contains(s, `\`) {
-		return "_utf8mb4 x'" + hex.EncodeToString([]byte(s)) + "'"
+	if strings.Contains(s, `\`) || strings.ContainsFunc(s, func(r rune) bool { return r > 0xffff }) {
+		return "convert(x'" + hex.EncodeToString([]byte(s)) + "' using utf8mb4)"
 	}
 	return Literal(s)
 }

@@ -262,12 +262,16 @@ func (c *mysqlConn) all(ctx context.Context, text string, args []any, row func([
 	return eachText(rows, row)
 }
 
-var numbered = regexp.MustCompile(`\?[0-9]+`)
+// numbered matches ?n, and what may hold such a text: a name or a literal.
+var numbered = regexp.MustCompile("`[^`]*`|'[^']*'|\\?[0-9]+")
 
 // positional gives each ?n of a query its argument: the database knows ? alone.
 func positional(text string, args []any) (string, []any) {
 	var in []any
 	text = numbered.ReplaceAllStringFunc(text, func(mark string) string {
+		if mark[0] != '?' {
+			return mark
+		}
 		n, _ := strconv.Atoi(mark[1:])
 		in = append(in, args[n-1])
 		return "?"

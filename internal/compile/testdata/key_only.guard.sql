@@ -93,7 +93,7 @@ hookfold: begin
         set @hookfold_error = left('another row holds a unique value of the one that is inserted, and would be overwritten', 128);
         signal sqlstate '45000' set message_text = @hookfold_error;
     elseif not (nullif(@hookfold_set, '') is not null) and coalesce(@hookfold_guard, '') <> 'on' then
-        leave hookfold; -- a person's UPDATE
+        leave hookfold;
     end if;
 end//
 drop trigger if exists `hookfold_guard_user_insert`//

@@ -123,7 +123,7 @@ hookfold: begin
         signal sqlstate '45000' set message_text = @hookfold_error;
     elseif not (nullif(@hookfold_set, '') is not null) and coalesce(@hookfold_guard, '') <> 'on'
         and not (not (cast(convert(new.`row_version` using utf8mb4) as binary) <=> cast(convert(old.`row_version` using utf8mb4) as binary))) then
-        leave hookfold; -- a person's UPDATE
+        leave hookfold;
     end if;
     if nullif(@hookfold_set, '') is not null then
         if not (find_in_set('user_id', replace(@hookfold_set, ' ', '')) > 0 or find_in_set('amount', replace(@hookfold_set, ' ', '')) > 0 or find_in_set('paid_at', replace(@hookfold_set, ' ', '')) > 0 or find_in_set('row_version', replace(@hookfold_set, ' ', '')) > 0) then

@@ -137,7 +137,7 @@ hookfold: begin
         signal sqlstate '45000' set message_text = @hookfold_error;
     elseif not (nullif(@hookfold_set, '') is not null) and coalesce(@hookfold_guard, '') <> 'on'
         and not (not (cast(convert(new.`error_version` using utf8mb4) as binary) <=> cast(convert(old.`error_version` using utf8mb4) as binary))) then
-        leave hookfold; -- a person's UPDATE
+        leave hookfold;
     end if;
     if nullif(@hookfold_set, '') is not null then
         if not (find_in_set('error', replace(@hookfold_set, ' ', '')) > 0 or find_in_set('error_version', replace(@hookfold_set, ' ', '')) > 0) then
