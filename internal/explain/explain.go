@@ -41,7 +41,12 @@ type Journal interface {
 	Entries(ctx context.Context, filter journal.Filter) ([]journal.Entry, error)
 	FirstReceipts(ctx context.Context, ids []journal.Receipt) ([]journal.Receipt, error)
 	Stats(ctx context.Context) (journal.Stats, error)
+	State(ctx context.Context, consumer string, r event.Ref) (journal.State, error)
+	Dropped(ctx context.Context, consumer string) ([]event.Ref, error)
 }
+
+// Dropped is the state of an event that a person has dropped.
+const Dropped journal.State = "dropped"
 
 // Reader is what is needed of a sink.Sink.
 type Reader interface {
@@ -79,8 +84,8 @@ type Chapter struct {
 	Received time.Time
 	// Mapping is the place in the config that says it.
 	Mapping string
-	// State is journal.Settled, Waiting or Dead; of the last two Reason tells why,
-	// and nothing of it is in the row.
+	// State is journal.Settled, Waiting, Dead or Pending, or Dropped. Of all but the
+	// first Reason tells why, and nothing of it is in the row.
 	State  journal.State
 	Reason string
 	// Made says that the event is about another row, which names this one as its
@@ -142,18 +147,24 @@ type change struct {
 func (s *Story) tell(ctx context.Context, o Options, changes []change) error {
 	var settled []*merge.Change
 	var of []int
+	refs, err := o.Journal.Dropped(ctx, s.Table.Target)
+	if err != nil {
+		return err
+	}
+	dropped := map[event.Ref]bool{}
+	for _, ref := range refs {
+		dropped[ref] = true
+	}
 	for _, c := range changes {
-		e, err := s.entry(ctx, o.Journal, c)
+		state, reason, err := s.state(ctx, o.Journal, c, dropped)
 		if err != nil {
 			return err
 		}
 		ch := Chapter{
 			Ref: c.event.Ref(), Source: c.event.Delivery.Source, ID: c.event.ID, Type: c.event.Type, Received: c.event.Delivery.Received,
-			Mapping: c.Mapping, State: journal.Settled, Made: c.made, Step: merge.Step{Change: c.Change, Key: c.Key},
+			Mapping: c.Mapping, State: state, Reason: reason, Made: c.made, Step: merge.Step{Change: c.Change, Key: c.Key},
 		}
-		if e != nil {
-			ch.State, ch.Reason = e.State, e.Reason
-		} else {
+		if state == journal.Settled {
 			settled, of = append(settled, c.Change), append(of, len(s.Chapters))
 		}
 		s.Chapters = append(s.Chapters, ch)
@@ -184,6 +195,30 @@ func (s *Story) tell(ctx context.Context, o Options, changes []change) error {
 		}
 	}
 	return nil
+}
+
+// state tells whether what an event says about this row has landed, and if not
+// why.
+func (s *Story) state(ctx context.Context, j Journal, c change, dropped map[event.Ref]bool) (journal.State, string, error) {
+	e, err := s.entry(ctx, j, c)
+	if err != nil {
+		return "", "", err
+	}
+	ref := c.event.Ref()
+	if e != nil {
+		return e.State, e.Reason, nil
+	}
+	if dropped[ref] || dropped[event.Ref{Position: ref.Position, Index: event.WholeDelivery}] {
+		return Dropped, "a person has dropped it", nil
+	}
+	state, err := j.State(ctx, s.Table.Target, ref)
+	if err != nil && !errors.Is(err, journal.ErrNotFound) {
+		return "", "", err
+	}
+	if state == journal.Pending {
+		return state, "target " + s.Table.Target + " has not come to it yet", nil
+	}
+	return journal.Settled, "", nil
 }
 
 // entry gives the entry of an event, if what it says about this row has not

@@ -259,6 +259,30 @@ func TestDrift(t *testing.T) {
 	}
 }
 
+// What has not landed is not in the row: an event that a person has dropped, and
+// one that the target has not come to yet.
+func TestWhatHasNotLanded(t *testing.T) {
+	r := newRig(t)
+	r.land(true,
+		`{"id":"e1","type":"note","at":"2026-03-01T11:00:00Z","note":"n1","text":"waits"}`,
+		`{"id":"e2","type":"note","at":"2026-03-01T11:00:00Z","note":"n2","text":"waits"}`)
+	if n, err := r.j.Drop(t.Context(), journal.Filter{Consumer: "db", Position: 1}); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	r.land(true, `{"id":"e3","type":"note.new","at":"2026-03-01T10:00:00Z","note":"n1","text":"one"}`)
+	if err := r.j.Append(t.Context(), &event.Delivery{Source: "shop", Received: r.at, Body: []byte(`{"id":"e4","type":"note.new","at":"2026-03-01T12:00:00Z","note":"n1","text":"two"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	s := r.explain(r.j, "note", "n1")
+	expect(t, "the story", told(s), `
+		#1 dropped
+		#3 settled text=one:won
+		#4 pending`)
+	if s.Drift() || s.Chapters[0].Reason == "" || s.Chapters[2].Reason == "" {
+		t.Errorf("%+v", s)
+	}
+}
+
 // The index only makes it faster: with all of it, with a part and without, the
 // stories are the same, and the rows in the database are what they make.
 func TestStoriesDoNotDependOnTheIndex(t *testing.T) {

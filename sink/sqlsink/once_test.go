@@ -168,7 +168,6 @@ func TestParametersOfAStatement(t *testing.T) {
 	}
 }
 
-// Without the table nothing is run, and a person is told what to do.
 // A statement that takes too long is at fault itself: the database is there, and
 // other keys go on.
 func TestAStatementThatTakesTooLong(t *testing.T) {
@@ -185,6 +184,7 @@ func TestAStatementThatTakesTooLong(t *testing.T) {
 	}
 }
 
+// Without the table nothing is run, and a person is told what to do.
 func TestAStatementWithoutItsMemory(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{"postgres": testdb.Schema, "sqlite": testdb.SQLite, "mysql": testdb.MySQL} {
 		t.Run(name, func(t *testing.T) {
