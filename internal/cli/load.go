@@ -13,21 +13,28 @@ import (
 
 // load loads the config, without compiling it.
 func (a *app) load() (*config.Config, *config.Problems) {
-	return config.Load(a.config, config.Options{Env: a.Getenv, Presets: presetNames()})
+	return config.Load(a.config, a.options())
+}
+
+func (a *app) options() config.Options {
+	return config.Options{Env: a.Getenv, Presets: presetNames()}
 }
 
 // read loads and compiles the config. The report holds everything that was
 // found, and is never nil; the plan may be used only if the report has no
 // error.
 func (a *app) read() (*mapping.Plan, *check.Report) {
-	cfg, problems := a.load()
+	return compiled(a.load())
+}
+
+func compiled(cfg *config.Config, problems *config.Problems) (*mapping.Plan, *check.Report) {
 	if cfg == nil {
 		return nil, &check.Report{Problems: problems}
 	}
-	plan, compiled := mapping.Compile(cfg)
+	plan, wrong := mapping.Compile(cfg)
 	report := check.Run(plan)
 	found := slices.Clone(problems.List)
-	for _, more := range slices.Concat(compiled.List, report.Problems.List, daemon.Limits(plan).List) {
+	for _, more := range slices.Concat(wrong.List, report.Problems.List, daemon.Limits(plan).List) {
 		if more.Path == "" || !problems.Touches(more.Path) { // else its cause is reported already
 			found = append(found, more)
 		}
@@ -40,6 +47,18 @@ func (a *app) read() (*mapping.Plan, *check.Report) {
 // plan loads a config that has to be right.
 func (a *app) plan() (*mapping.Plan, error) {
 	plan, report := a.read()
+	if report.Problems.Err() != nil {
+		return nil, a.unusable(report.Problems)
+	}
+	return plan, nil
+}
+
+// tables loads a config that has to be right, for a command that looks at tables
+// only: the variables of signing secrets and tokens need not be set.
+func (a *app) tables() (*mapping.Plan, error) {
+	o := a.options()
+	o.WithoutSecrets = true
+	plan, report := compiled(config.Load(a.config, o))
 	if report.Problems.Err() != nil {
 		return nil, a.unusable(report.Problems)
 	}

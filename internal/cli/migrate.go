@@ -25,7 +25,7 @@ func (a *app) migrate() *cobra.Command {
 		Long:    "Prints the statements that bring the live schemas in line with the config. They\nonly add: tables, columns, unique indexes. --apply runs them.",
 		Example: "hookfold migrate --apply",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			plan, err := a.plan()
+			plan, err := a.tables()
 			if err != nil {
 				return err
 			}

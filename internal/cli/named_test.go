@@ -16,6 +16,37 @@ tables:
   seat: {key: {ref: text}, columns: {name: text}, events: [{from: shop, key: {ref: event.ref}, set: {name: event.name}}]}
 `
 
+// The tables of a config are printed and made without the secrets that only
+// receiving needs, but never by a database's URL that is not there.
+func TestTablesWithoutSecrets(t *testing.T) {
+	dir := t.TempDir()
+	config := filepath.Join(dir, "hookfold.yaml")
+	write := func(url string) {
+		t.Helper()
+		text := strings.Replace(strings.ReplaceAll(namedConfig, "DIR", dir), "verify: none,", `verify: bearer, secrets: ["${SHOP_TOKEN}"],`, 1)
+		text += "lanes: {l: {from: shop, key: event.ref, post: \"http://127.0.0.1:1/\", secret: \"${LANE_SECRET}\", headers: {X-Key: \"${KEY}\"}}}\n"
+		text += "fetches: {f: {url: '\"https://example.com/\" + event.ref', bearer: \"${TOKEN}\"}}\n"
+		if err := os.WriteFile(config, []byte(strings.Replace(text, "sqlite:"+dir+"/rows.db", url, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("sqlite:" + dir + "/rows.db")
+	for _, c := range []struct {
+		args string
+		code int
+	}{{"sql place", Fine}, {"migrate", NotSo}, {"migrate --apply", Fine}, {"check", Usage}, {"serve", Usage}} {
+		if code, out, errOut := run(t, append(strings.Fields(c.args), "-c", config)...); code != c.code || strings.Contains(out+errOut, "whsec_") {
+			t.Errorf("%s: exit %d, want %d\n%s%s", c.args, code, c.code, out, errOut)
+		}
+	}
+	write("${DATABASE_URL}")
+	for _, args := range []string{"sql", "migrate"} {
+		if code, _, errOut := run(t, args, "-c", config); code != Usage || !strings.Contains(errOut, "the environment variable DATABASE_URL is not set") {
+			t.Errorf("%s: exit %d\n%s", args, code, errOut)
+		}
+	}
+}
+
 // A name that is mistyped on a command line is told, with those that there are.
 func TestMistypedNames(t *testing.T) {
 	dir := t.TempDir()

@@ -57,7 +57,7 @@ func (a *app) sql() *cobra.Command {
 			case f.connect && f.dialect != "":
 				return usage(cmd, "--connect takes the dialect of the table's target: leave --dialect out")
 			}
-			plan, err := a.plan()
+			plan, err := a.tables()
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,8 @@ import (
 
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
+var errUnset = errors.New("is not set")
+
 // expand replaces ${NAME} by an environment variable and ${file:path} by what a
 // file holds, without the line break at its end. $${ stands for ${ itself. What
 // is put in is not looked at again. Errors name the variable or the file, never
@@ -55,7 +57,7 @@ func (l *loader) lookup(name string) (string, error) {
 	}
 	v, ok := l.o.Env(name)
 	if !ok {
-		return "", fmt.Errorf("the environment variable %s is not set", name)
+		return "", fmt.Errorf("the environment variable %s %w", name, errUnset)
 	}
 	return v, nil
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -35,7 +36,17 @@ type Options struct {
 	ReadFile func(path string) ([]byte, error)
 	// Presets are the names that preset: may take; nil allows every name.
 	Presets []string
+	// WithoutSecrets has credentials of sources, lanes and fetches whose variable
+	// is not set stand for themselves, for commands that neither receive nor send.
+	WithoutSecrets bool
 }
+
+// credential is the path of what only receiving and sending need.
+var credential = regexp.MustCompile(`^(sources|lanes|fetches)\.[^.]+\.(secrets|secret|verify_token|bearer|basic|headers)\b`)
+
+// standIn takes the place of a credential that is not there. It has the form
+// that each of them may have.
+const standIn = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
 func (o Options) withDefaults() Options {
 	if o.Env == nil {

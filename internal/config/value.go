@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -282,6 +283,9 @@ func (v value) text(want string) (string, bool) {
 		return "", false
 	}
 	s, err := v.l.expand(raw)
+	if errors.Is(err, errUnset) && v.l.o.WithoutSecrets && credential.MatchString(v.path) {
+		s, err = standIn, nil
+	}
 	switch {
 	case err != nil:
 		v.fail("%v.", err)
