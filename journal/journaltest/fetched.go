@@ -76,6 +76,46 @@ func testFetchedAppended(t *testing.T, s *suite) {
 	same(t, "got after reopening", s.get(d.Position).Fetched, d.Fetched)
 }
 
+// testFetchedLimit: the bytes of a lease are also those of what was fetched.
+func testFetchedLimit(t *testing.T, s *suite) {
+	const n, most = 8, 250_000
+	ds := s.append(n)
+	var reads []journal.Fetched
+	var es []journal.Entry
+	for _, d := range ds {
+		r := answer(d.Position, 0, "invitee", "")
+		r.Body = make([]byte, 100_000)
+		reads, es = append(reads, r), append(es, waiting("rows", d, 0, start))
+	}
+	if _, err := s.j.FirstFetched(s.ctx(), reads); err != nil {
+		t.Fatal(err)
+	}
+	c, other := s.consumer("rows"), s.consumer("other")
+	for name, lease := range map[string]func(journal.Limit) (*journal.Batch, error){
+		"next": func(l journal.Limit) (*journal.Batch, error) { return other.Next(s.ctx(), l) },
+		"due":  func(l journal.Limit) (*journal.Batch, error) { return c.Due(s.ctx(), start, l) },
+	} {
+		if name == "due" {
+			s.settle(c, n, es...)
+		}
+		var got []event.Position
+		for len(got) < n {
+			b, err := lease(journal.Limit{Deliveries: n, Bytes: most})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(b.Deliveries) < 1 || len(b.Deliveries) > 2 {
+				t.Fatalf("%s leased %d deliveries", name, len(b.Deliveries))
+			}
+			for _, d := range b.Deliveries {
+				same(t, name+" with what was fetched", len(d.Fetched), 1)
+			}
+			got = append(got, positions(b.Deliveries)...)
+		}
+		same(t, name, got, positions(ds))
+	}
+}
+
 func testRetainFetched(t *testing.T, s *suite) {
 	body := make([]byte, 100_000)
 	rnd := rand.NewChaCha8([32]byte{})

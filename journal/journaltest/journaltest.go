@@ -60,6 +60,7 @@ func Run(t *testing.T, open Opener) {
 		{"DropAndRetryWhileLeased", testLeasedEntryChanged},
 		{"WholeDeliveryIsSplitLater", testWholeDelivery},
 		{"DueWithinLimit", testDueLimit},
+		{"WhatWasFetchedCountsForTheLimit", testFetchedLimit},
 		{"EntriesByFilter", testFilter},
 		{"EntriesSurviveReopening", testEntriesReopen},
 		{"StateOfAnEvent", testState},

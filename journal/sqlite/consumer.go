@@ -192,13 +192,18 @@ func (c *consumer) take(ctx context.Context, limit journal.Limit) (*journal.Batc
 		return nil, nil
 	}
 	b := &journal.Batch{Lease: l, Deliveries: make([]*event.Delivery, len(l.items))}
-	l.positions = make([]event.Position, len(l.items))
 	for i, it := range l.items {
-		b.Deliveries[i], l.positions[i] = it.delivery, it.delivery.Position
+		b.Deliveries[i] = it.delivery
 	}
-	if err := c.j.withFetched(ctx, b.Deliveries); err != nil {
+	n, err := c.j.fetchedWithin(ctx, b.Deliveries, limit.Bytes-bytes)
+	if err != nil {
 		c.giveBack(l)
 		return nil, fmt.Errorf("consumer %s: %w", c.name, err)
+	}
+	c.giveBack(&lease{of: c, items: l.items[n:]})
+	b.Deliveries, l.items = b.Deliveries[:n], l.items[:n]
+	for _, d := range b.Deliveries {
+		l.positions = append(l.positions, d.Position)
 	}
 	c.leases[l] = struct{}{}
 	return b, nil
@@ -259,7 +264,7 @@ func (c *consumer) Due(ctx context.Context, now time.Time, limit journal.Limit) 
 		if err != nil {
 			return nil, fmt.Errorf("consumer %s: entry of #%d: %w", c.name, p, err)
 		}
-		if bytes += len(ds[0].Body); i > 0 && bytes > limit.Bytes {
+		if bytes += len(ds[0].Body) + fetchedBytes(ds[0]); i > 0 && bytes > limit.Bytes {
 			l.cut(l.positions[:i])
 			break
 		}

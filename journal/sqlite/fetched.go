@@ -166,11 +166,42 @@ func (s *store) recordFetched(ctx context.Context, reads []journal.Fetched) erro
 	return nil
 }
 
+// fetchedAtOnce is of how many deliveries what was fetched is read at once.
+const fetchedAtOnce = 64
+
+// fetchedWithin adds what was fetched to deliveries, and returns of how many of
+// them it is no more than so many bytes, at least one.
+func (j *Journal) fetchedWithin(ctx context.Context, all []*event.Delivery, most int) (n int, err error) {
+	bytes := 0
+	for some := range slices.Chunk(all, fetchedAtOnce) {
+		if err := j.withFetched(ctx, some); err != nil {
+			return 0, err
+		}
+		for _, d := range some {
+			if bytes += fetchedBytes(d); bytes > max(0, most) && n > 0 {
+				return n, nil
+			}
+			n++
+		}
+	}
+	return n, nil
+}
+
+func fetchedBytes(d *event.Delivery) (n int) {
+	for i := range d.Fetched {
+		n += len(d.Fetched[i].Body)
+	}
+	return n
+}
+
 // withFetched adds to deliveries, in the order of their positions, what was
 // fetched for them.
 func (j *Journal) withFetched(ctx context.Context, all []*event.Delivery) error {
 	if len(all) == 0 || j.options.Access == Owner && !j.fetches.Load() {
 		return nil
+	}
+	for _, d := range all {
+		d.Fetched = nil // of an earlier lease
 	}
 	err := j.reading(func(s *store) error {
 		for len(all) > 0 {

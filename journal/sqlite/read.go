@@ -187,12 +187,15 @@ func (j *Journal) Scan(ctx context.Context, from event.Position, f func(*event.D
 				}
 				all = append(all, d)
 			}
-			if err := j.withFetched(ctx, all); err != nil {
-				return err
-			}
-			for _, d := range all {
-				if err := f(d); err != nil {
+			for some := range slices.Chunk(all, fetchedAtOnce) {
+				if err := j.withFetched(ctx, some); err != nil {
 					return err
+				}
+				for i, d := range some {
+					some[i] = nil
+					if err := f(d); err != nil {
+						return err
+					}
 				}
 			}
 			from = b.last() + 1
