@@ -95,14 +95,19 @@ func (d mysql) param(f field) string {
 	case "binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob":
 		switch f.Type.Kind {
 		case merge.UUID:
-			return "unhex(replace(" + raw + ", '-', ''))"
+			return "unhex(" + mysqlHex("replace("+raw+", '-', '')") + ")"
 		case merge.Bytes:
-			return "unhex(" + raw + ")"
+			return "unhex(" + mysqlHex(raw) + ")"
 		}
 		return "cast(" + raw + " as binary)" // an entry of a table beside
 	}
 	return raw
 }
+
+// mysqlHex bounds the length of hexadecimal digits, far beyond what comes: from
+// that of a longtext MariaDB reckons that their bytes have none, and keeps none
+// where it materializes them.
+func mysqlHex(digits string) string { return "left(" + digits + ", 2147483647)" }
 
 // matched takes the collation of the column, or an index would not serve.
 func (d mysql) matched(f field) string {

@@ -371,6 +371,18 @@ func TestMySQLOrderOfUUID(t *testing.T) {
 	}
 }
 
+// Values of every type pass through the derived table of a join by two statements,
+// where MariaDB reckons how long each of them can be.
+func TestMySQLTypesByTwoStatements(t *testing.T) {
+	table := tableOf(t, "item", "id bytes", "u text[] union", "b bytes", "low bytes min", "g uuid", "raw uuid")
+	s, _ := onMySQL(t, table, "create table item (id varbinary(9) primary key, u json, b longblob, low varbinary(9), g char(36), raw binary(16))")
+	const g = "0f7d2c1e-5b3a-4c9d-8e6f-2a1b3c4d5e6f"
+	for i, u := range []string{`["a"]`, `["b"]`} {
+		write(t, s, table, say(t, table, `\x00ff`, int64(i), map[string]any{"u": u, "b": `\x0001ff`, "low": `\xff`, "g": g, "raw": g}))
+		mustShow(t, s, table, `\x00ff`, []string{`u=["a"]`, `u=["a","b"]`}[i]+` b=\x0001ff low=\xff g=`+g+" raw="+g)
+	}
+}
+
 // An index takes 3,072 bytes: the more parts a key has, the shorter they are.
 func TestMySQLLongKeys(t *testing.T) {
 	for _, key := range []string{"a text", "a text, b text, c text", "a text, b text, c text, d text, e text"} {
