@@ -15,6 +15,9 @@ type Once interface {
 	// whether it ran it now. An error is an *Error; Reject says that the statement
 	// or its values are at fault.
 	RunOnce(ctx context.Context, s *OwnStatement, e OnceEvent, args []Arg) (ran bool, err error)
+	// CheckOnce has the database read a statement without running it. The error
+	// tells what is wrong with it there, such as a table that is missing.
+	CheckOnce(ctx context.Context, s *OwnStatement) error
 	// PlanOnce returns the statements that make the memory, none if it is there.
 	PlanOnce(ctx context.Context) ([]string, error)
 	// ForgetOnce forgets the events of a lane that were received before a time, and

@@ -32,13 +32,12 @@ func connect(ctx context.Context, plan *mapping.Plan, report *check.Report) (*li
 	defer closeTargets(list)
 	out := &live{Problems: &config.Problems{File: plan.Config.File}}
 	for _, target := range list {
-		before := len(out.List)
+		before, reached := len(out.List), true
 		for _, t := range target.tables {
 			have, err := target.schemas(ctx, &t.Table)
 			if err != nil {
-				p := target.problem(err)
-				out.down = append(out.down, p)
-				out.List = append(out.List, p)
+				out.unreached(target, err)
+				reached = false
 				break // the other tables of this database
 			}
 			report.Contested(t, have.Table)
@@ -50,12 +49,45 @@ func connect(ctx context.Context, plan *mapping.Plan, report *check.Report) (*li
 				out.Add(severity, t.Config.Pos, "", "table %s (target %s): %s", t.Name, target.config.Text, p.Text)
 			}
 		}
+		if reached {
+			target.ownStatements(ctx, plan, out)
+		}
 		if err := target.migrated(ctx, out.List[before:]); err != nil {
 			out.List = append(out.List, target.problem(err))
 		}
 	}
 	out.Sort()
 	return out, nil
+}
+
+// unreached adds a database that could not be looked at.
+func (l *live) unreached(t *target, err error) {
+	p := t.problem(err)
+	l.down = append(l.down, p)
+	l.List = append(l.List, p)
+}
+
+// ownStatements adds the statements of lanes that the database cannot run.
+func (t *target) ownStatements(ctx context.Context, plan *mapping.Plan, out *live) {
+	once, ok := t.sink.(sink.Once)
+	if !ok {
+		return
+	}
+	for _, l := range plan.Lanes {
+		c := l.Config.SQL
+		if c == nil || c.Target.Text != t.config.Text {
+			continue
+		}
+		err := once.CheckOnce(ctx, l.Statement())
+		switch {
+		case err == nil:
+		case sink.ActionOf(err) == sink.Retry:
+			out.unreached(t, err)
+			return
+		default:
+			out.Add(config.Error, c.Statement.Pos, c.Statement.Path, "%v. Make what it needs, or correct it; until then the lane's events wait", err)
+		}
+	}
 }
 
 // migrated tells what of a migration has not been run, where nothing else is

@@ -21,6 +21,29 @@ lanes:
   mail: {from: shop, key: event.key, post: "http://127.0.0.1:1/", secret: none}
 `
 
+// The statement of a lane is tried on the live database.
+func TestCheckReadsStatements(t *testing.T) {
+	dir := t.TempDir()
+	config := filepath.Join(dir, "hookfold.yaml")
+	text := strings.ReplaceAll(laneConfig, "DIR", dir) + `  audit: {from: shop, key: event.key, sql: {statement: "insert into audit (id) values (:id)", with: {id: event.id}}}
+targets: {db: {url: "sqlite:` + dir + `/rows.db"}}
+`
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errOut := run(t, "migrate", "--apply", "-c", config); code != Fine {
+		t.Fatal(out + errOut)
+	}
+	code, out, errOut := run(t, "check", "--connect", "-c", config)
+	if want := "hookfold.yaml:8:56: lanes.audit.sql.statement: the statement fails: SQL logic error: no such table: audit"; code != NotSo || !strings.Contains(out+errOut, want) {
+		t.Errorf("exit %d\n%s%swant %s", code, out, errOut, want)
+	}
+	edit(t, filepath.Join(dir, "rows.db"), "create table audit (id text)")
+	if code, out, errOut := run(t, "check", "--connect", "-c", config); code != Fine {
+		t.Errorf("exit %d\n%s%s", code, out, errOut)
+	}
+}
+
 // laneJournal makes a journal with entries of a lane: a is dead with two events
 // behind it, b fails, c was set aside.
 func laneJournal(t *testing.T, dir string) {

@@ -102,15 +102,7 @@ type statement struct {
 }
 
 func newStatement(plan *mapping.Plan, l *mapping.Lane, once sink.Once) *statement {
-	s := &statement{plan: plan, lane: l, once: once, own: &sink.OwnStatement{Parts: l.Config.SQL.Statement.Parts}}
-	for _, name := range l.Config.SQL.Statement.Places {
-		for i, a := range l.Config.SQL.With {
-			if a.Column.Text == name {
-				s.own.Places = append(s.own.Places, i)
-			}
-		}
-	}
-	return s
+	return &statement{plan: plan, lane: l, once: once, own: l.Statement()}
 }
 
 // Deliver implements run.Deliverer.

@@ -30,6 +30,19 @@ type Lane struct {
 // Consumer is the name of the lane's consumer of the journal.
 func (l *Lane) Consumer() string { return LanePrefix + l.Name }
 
+// Statement is what a lane with sql: runs; its parameters are the places of With.
+func (l *Lane) Statement() *sink.OwnStatement {
+	own := &sink.OwnStatement{Parts: l.Config.SQL.Statement.Parts}
+	for _, name := range l.Config.SQL.Statement.Places {
+		for i, a := range l.Config.SQL.With {
+			if a.Column.Text == name {
+				own.Places = append(own.Places, i)
+			}
+		}
+	}
+	return own
+}
+
 // LanePrefix begins the names of the lanes' consumers. No target's name can
 // begin so.
 const LanePrefix = "lane:"

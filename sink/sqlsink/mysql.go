@@ -141,6 +141,7 @@ type mysqlConn struct {
 	tx interface {
 		ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error)
 		QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
+		PrepareContext(ctx context.Context, text string) (*sql.Stmt, error)
 	}
 	e *mysqlEngine
 	// hurried says that the session waits for hardly any lock.

@@ -88,6 +88,9 @@ func (o onceSQL) text(own *sink.OwnStatement, args []sink.Arg) (sql string, valu
 // ownConn is a conn that runs statements of the user's own.
 type ownConn interface {
 	own(ctx context.Context, sql string, args []sink.Arg) error
+	// read has the database read a statement with a number of parameters, without
+	// running it.
+	read(ctx context.Context, sql string, params int) error
 	// count runs a statement on onceTable, and counts the rows it writes.
 	count(ctx context.Context, sql string, args ...any) (int64, error)
 }
@@ -103,6 +106,15 @@ func (c postgresConn) own(ctx context.Context, sql string, args []sink.Arg) erro
 		}
 	}
 	_, err := c.tx.Exec(ctx, sql, values...)
+	return err
+}
+
+func (c postgresConn) read(ctx context.Context, sql string, _ int) error {
+	tx, ok := c.tx.(pgx.Tx)
+	if !ok {
+		return errors.New("a statement is read in a transaction")
+	}
+	_, err := tx.Prepare(ctx, "", sql) // without a name, also behind a pooler
 	return err
 }
 
@@ -125,6 +137,15 @@ func (c *sqliteConn) own(ctx context.Context, sql string, args []sink.Arg) error
 	}
 	_, err := c.tx.ExecContext(ctx, sql, values...)
 	return err
+}
+
+// read asks for the plan: the driver reads a statement only when it is run.
+func (c *sqliteConn) read(ctx context.Context, sql string, params int) error {
+	rows, err := c.tx.QueryContext(ctx, "explain "+sql, make([]any, params)...)
+	if err != nil {
+		return err
+	}
+	return rows.Close()
 }
 
 func (c *sqliteConn) count(ctx context.Context, sql string, args ...any) (int64, error) {
@@ -153,6 +174,14 @@ func (c *mysqlConn) own(ctx context.Context, sql string, args []sink.Arg) error 
 	}
 	_, err := c.tx.ExecContext(ctx, sql, values...)
 	return err
+}
+
+func (c *mysqlConn) read(ctx context.Context, sql string, _ int) error {
+	s, err := c.tx.PrepareContext(ctx, sql)
+	if err != nil {
+		return err
+	}
+	return s.Close()
 }
 
 func (c *mysqlConn) count(ctx context.Context, sql string, args ...any) (int64, error) {
@@ -233,6 +262,25 @@ func onceError(f *fault, err error) *sink.Error {
 		said = plainText(lite.Error())
 	}
 	return &sink.Error{Action: sink.Reject, Code: f.Code, Message: "the statement fails: " + said, Err: err}
+}
+
+// CheckOnce is sink.Once's.
+func (s *sqlSink) CheckOnce(ctx context.Context, own *sink.OwnStatement) error {
+	o, ok := onces[s.dialect()]
+	if !ok {
+		return &sink.Error{Action: sink.Reject, Message: "this database runs no statements of lanes"}
+	}
+	n := 0
+	for _, p := range own.Places {
+		n = max(n, p+1)
+	}
+	sql, values := o.text(own, make([]sink.Arg, n))
+	ctx, cancel := context.WithTimeout(ctx, s.opts.BatchTimeout)
+	defer cancel()
+	if err := s.transact(ctx, func(c conn) error { return c.(ownConn).read(ctx, sql, len(values)) }); err != nil {
+		return onceError(s.judge(err, ""), err)
+	}
+	return nil
 }
 
 // PlanOnce is sink.Once's.

@@ -50,6 +50,42 @@ func prepareOnce(t *testing.T, s sink.Sink, statements ...string) sink.Once {
 	return once
 }
 
+// A statement is read by the database before any event comes, and not run.
+func TestAStatementIsRead(t *testing.T) {
+	for name, url := range map[string]func(testing.TB) string{"postgres": testdb.Schema, "sqlite": testdb.SQLite, "mysql": testdb.MySQL} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, url(t), nil, sqlsink.Options{})
+			once := prepareOnce(t, s)
+			own := &sink.OwnStatement{Parts: []string{"insert into audit (id, n) values (", ", ", ")"}, Places: []int{1, 0}}
+			var e *sink.Error
+			if err := once.CheckOnce(t.Context(), own); !errors.As(err, &e) || e.Action != sink.Reject || !strings.Contains(e.Message, "the statement fails: ") || !strings.Contains(e.Message, "audit") {
+				t.Errorf("without its table: %v", err)
+			}
+			if err := s.Execute(t.Context(), []string{"create table audit (id varchar(9) primary key, n integer not null)"}); err != nil {
+				t.Fatal(err)
+			}
+			if err := once.CheckOnce(t.Context(), own); err != nil {
+				t.Error(err)
+			}
+			wrong := &sink.OwnStatement{Parts: []string{"insert into audit (id, nn) values (", ", 1)"}, Places: []int{0}}
+			if err := once.CheckOnce(t.Context(), wrong); err == nil || !strings.Contains(err.Error(), "nn") {
+				t.Errorf("a column that is not there: %v", err)
+			}
+			all := &sink.OwnStatement{Parts: []string{"delete from audit"}}
+			if _, err := once.RunOnce(t.Context(), own, sink.OnceEvent{Lane: "l", ID: "1", Key: "k"}, []sink.Arg{typed(merge.Int, "1"), text("a")}); err != nil {
+				t.Fatal(err)
+			}
+			if err := once.CheckOnce(t.Context(), all); err != nil {
+				t.Error(err)
+			}
+			only := &sink.OwnStatement{Parts: []string{"insert into audit (id, n) values (", ", 1)"}, Places: []int{0}}
+			if _, err := once.RunOnce(t.Context(), only, sink.OnceEvent{Lane: "l", ID: "2", Key: "k"}, []sink.Arg{text("a")}); err == nil {
+				t.Error("the row is gone: the check ran the statement")
+			}
+		})
+	}
+}
+
 // From several connections at once, again and again, and with connections that
 // are cut before and after the commit: each event counts once.
 func TestAStatementRunsOnce(t *testing.T) {
