@@ -101,7 +101,8 @@ func (r *Runner) resume(ctx context.Context) error {
 	return r.wake(ctx, refs)
 }
 
-// sweep forgets the events that somebody has dropped.
+// sweep forgets the events that somebody has dropped, and what they wanted to
+// be read.
 func (r *Runner) sweep(now time.Time) {
 	if r.waits.read().Events == 0 {
 		return
@@ -114,7 +115,9 @@ func (r *Runner) sweep(now time.Time) {
 	for _, e := range entries {
 		there[e.Ref] = true
 	}
-	r.waits.keep(there, now)
+	for _, ref := range r.waits.keep(there, now) {
+		r.o.Fetcher.Forget(r.o.Target, ref)
+	}
 }
 
 // inquire asks the sink for the rows that events wait for and that somebody else

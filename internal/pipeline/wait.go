@@ -354,16 +354,18 @@ func (w *waits) take() []event.Ref {
 }
 
 // keep forgets events that are not, or no longer, among the entries of the
-// journal: somebody has dropped them.
-func (w *waits) keep(there map[event.Ref]bool, before time.Time) {
+// journal: somebody has dropped them. It returns them.
+func (w *waits) keep(there map[event.Ref]bool, before time.Time) (dropped []event.Ref) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for ref, x := range w.events {
 		if !there[ref] && x.since.Before(before) {
 			w.remove(ref)
 			delete(w.woken, ref)
+			dropped = append(dropped, ref)
 		}
 	}
+	return dropped
 }
 
 // Waits tells of the events of a target that wait.
