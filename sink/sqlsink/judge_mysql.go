@@ -116,5 +116,5 @@ func (e *mysqlEngine) unreachable(err error) string {
 	case errors.Is(err, context.Canceled):
 		return "the work on the database was broken off"
 	}
-	return at + " cannot be reached: " + strings.Join(strings.Fields(err.Error()), " ")
+	return at + " cannot be reached: " + brief(err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -134,8 +135,12 @@ const (
 // lines once: the driver tries with and without TLS, and tells of both.
 func brief(err error) string {
 	var connect *pgconn.ConnectError
-	if errors.As(err, &connect) {
-		err = connect // without the work that it was for
+	var dial *net.OpError
+	switch { // without the work that it was for
+	case errors.As(err, &connect):
+		err = connect
+	case errors.As(err, &dial):
+		err = dial
 	}
 	var lines []string
 	for line := range strings.Lines(err.Error()) {

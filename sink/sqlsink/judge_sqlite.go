@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	sqlite "modernc.org/sqlite"
@@ -23,6 +24,10 @@ func (e *sqliteEngine) judge(err error, table string) *fault {
 	if !errors.As(err, &s) {
 		if errors.Is(err, context.DeadlineExceeded) {
 			return say(sink.Retry, "the database %s did not answer in time", e.path)
+		}
+		var file *fs.PathError
+		if errors.As(err, &file) {
+			return say(sink.Retry, "the database %s cannot be opened: %v. Its folder has to be there and writable", e.path, file.Err)
 		}
 		return say(sink.Retry, "the database %s: %v", e.path, err)
 	}

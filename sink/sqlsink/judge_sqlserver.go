@@ -152,5 +152,5 @@ func (e *sqlserverEngine) unreachable(err error) string {
 	case strings.Contains(text, "encryption") || strings.Contains(text, "TLS Handshake"):
 		return fmt.Sprintf("the database at %s does not speak TLS as asked: %s. On a network of your own, encrypt=disable in the target's url goes without it", e.at, text)
 	}
-	return "the database at " + e.at + " cannot be reached: " + text
+	return "the database at " + e.at + " cannot be reached: " + brief(err)
 }

@@ -29,6 +29,7 @@ func TestWrongURL(t *testing.T) {
 		"postgres, no database": {testdb.Schema(t), func(u *url.URL) { u.Path = "/hookfold_none" }, "hookfold_none", "the server has no such database: "},
 		"postgres, no role":     {testdb.Schema(t), func(u *url.URL) { u.User = url.User("hookfold_nobody") }, "hookfold_nobody", "does not let the user of the target's url in"},
 		"postgres, no server":   {testdb.Schema(t), func(u *url.URL) { u.Host = nobody }, "connection refused", "cannot be reached: failed to connect"},
+		"mysql, no server":      {testdb.MySQL(t), func(u *url.URL) { u.Host = nobody }, "connection refused", "cannot be reached: dial tcp"},
 		"mysql, no database":    {testdb.MySQL(t), func(u *url.URL) { u.Path = "/hookfold_none" }, "hookfold_none", "the server has no such database: "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,5 +44,14 @@ func TestWrongURL(t *testing.T) {
 				t.Errorf("action %d: %s", e.Action, e.Message)
 			}
 		})
+	}
+}
+
+// A file whose folder is missing cannot be made.
+func TestNoFolder(t *testing.T) {
+	s := open(t, "sqlite:"+t.TempDir()+"/none/rows.db", nil, sqlsink.Options{})
+	err := s.Execute(t.Context(), []string{"create table item (id text)"})
+	if want := "/none/rows.db cannot be opened: no such file or directory. Its folder has to be there and writable"; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want … %s", err, want)
 	}
 }
