@@ -100,7 +100,7 @@ func (e *mysqlEngine) sweep(ctx context.Context) (int, error) {
 		age := sql.NullInt64{}
 		err := e.db.QueryRowContext(ctx, "select timestampdiff(second, max(at), utc_timestamp()) from "+compile.MySQL.Quote(name)+"."+compile.MySQL.Quote(aliveTable)).Scan(&age)
 		var m *mysql.MySQLError
-		if errors.As(err, &m) && m.Number == 1146 { // it is being made, or somebody else's
+		if errors.As(err, &m) && (m.Number == 1146 || m.Number == 1142) { // it is being made, or somebody else's
 			continue
 		}
 		if err != nil {
@@ -109,7 +109,11 @@ func (e *mysqlEngine) sweep(ctx context.Context) (int, error) {
 		if !age.Valid || time.Duration(age.Int64)*time.Second < deadAfter {
 			continue
 		}
-		if _, err := e.db.ExecContext(ctx, "drop database if exists "+compile.MySQL.Quote(name)); err != nil {
+		_, err = e.db.ExecContext(ctx, "drop database if exists "+compile.MySQL.Quote(name))
+		if errors.As(err, &m) && m.Number == 1044 { // another user's, who sweeps too
+			continue
+		}
+		if err != nil {
 			return n, err
 		}
 		n++

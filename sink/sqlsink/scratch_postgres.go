@@ -254,7 +254,12 @@ func (p *postgresEngine) sweep(ctx context.Context) (int, error) {
 		if !ours || err != nil || o.Now.Sub(last) < deadAfter {
 			continue
 		}
-		if _, err := p.pool.Exec(ctx, "drop schema if exists "+compile.Quote(o.Schema)+" cascade"); err != nil {
+		_, err = p.pool.Exec(ctx, "drop schema if exists "+compile.Quote(o.Schema)+" cascade")
+		var pg *pgconn.PgError
+		if errors.As(err, &pg) && pg.Code == "42501" { // another user's, who sweeps too
+			continue
+		}
+		if err != nil {
 			return n, err
 		}
 		n++

@@ -156,6 +156,20 @@ func TestSweepOfPostgres(t *testing.T) {
 	}
 }
 
+// What another user has left is that user's to remove.
+func TestSweepBesideAnotherUser(t *testing.T) {
+	url := testdb.Postgres(t)
+	role := url[strings.LastIndex(url, "/")+1:] + "_role"
+	old := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+	testdb.Exec(t, url, "create role "+role+" login", "create schema hookfold_prove_theirs",
+		"comment on schema hookfold_prove_theirs is 'hookfold prove works here and removes it. In use at "+old+"'")
+	t.Cleanup(func() { testdb.Exec(t, url, "drop role "+role) })
+	s := open(t, strings.Replace(url, "postgres@", role+"@", 1), nil, sqlsink.Options{})
+	if n, err := s.(sink.Scratcher).Sweep(t.Context()); n != 0 || err != nil {
+		t.Errorf("%d places were removed: %v", n, err)
+	}
+}
+
 func TestSweepOfSQLite(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	table := tableOf(t, "thing", "id text", "v text")
