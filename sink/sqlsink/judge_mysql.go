@@ -66,7 +66,7 @@ func (e *mysqlEngine) judge(err error, table string) *fault {
 		return say(sink.Wait, "table %s: column %s is NOT NULL and has no value yet", table, match(columnOf, m.Message))
 	case 3819, 4025:
 		return say(sink.Reject, "table %s: check %s refuses the row: %s", table, match(checkOf, m.Message), m.Message)
-	case 1264, 1265, 1292, 1366, 1406, 1411, 1525, 1690, 3140, 3141, 3156, 1367, 1300, 4038, 3105, 1906:
+	case 1118, 1264, 1265, 1292, 1366, 1406, 1411, 1525, 1690, 3140, 3141, 3156, 1367, 1300, 4038, 3105, 1906:
 		return say(sink.Reject, "table %s: a value does not fit: %s", table, m.Message)
 	case 1644, 1643, 1645:
 		return say(sink.Reject, "table %s: a trigger refuses the row: %s", table, m.Message)

@@ -383,6 +383,22 @@ func TestMySQLTypesByTwoStatements(t *testing.T) {
 	}
 }
 
+// A row that is too wide for a page is dead: it would never land.
+func TestMySQLRowsTooWide(t *testing.T) {
+	var columns, ddl []string
+	wide := map[string]any{}
+	for i := range 250 {
+		name := fmt.Sprint("c", i)
+		columns, ddl = append(columns, name+" text"), append(ddl, name+" varchar(40)")
+		wide[name] = strings.Repeat("x", 40)
+	}
+	table := tableOf(t, "item", "id text", columns...)
+	s, _ := onMySQL(t, table, "set session innodb_strict_mode = 0", "create table item (id varchar(20) collate utf8mb4_bin primary key, row_version varchar(255), "+strings.Join(ddl, ", ")+")")
+	if e := refused(t, s, table, say(t, table, "k", 1, wide)); e.Action != sink.Reject || !strings.Contains(e.Message, "Row size too large") {
+		t.Errorf("%v, action %d", e, e.Action)
+	}
+}
+
 // An index takes 3,072 bytes: the more parts a key has, the shorter they are.
 func TestMySQLLongKeys(t *testing.T) {
 	for _, key := range []string{"a text", "a text, b text, c text", "a text, b text, c text, d text, e text"} {
