@@ -142,8 +142,9 @@ WHERE (?1 = '' OR consumer = ?1) AND (?2 = '' OR state = ?2) AND (?3 = '' OR sou
 SELECT position, idx FROM dropped WHERE consumer = ?1 ORDER BY position, idx
 
 -- name: undrop
--- Those whose deliveries are gone.
-DELETE FROM dropped WHERE position < coalesce((SELECT first FROM block ORDER BY first LIMIT 1), (SELECT next FROM total))
+-- Those whose deliveries are gone. An old block may be there still.
+DELETE FROM dropped
+WHERE coalesce((SELECT b.first + b.count FROM block b WHERE b.first <= dropped.position ORDER BY b.first DESC LIMIT 1), 0) <= dropped.position
 
 -- name: forget-dropped
 DELETE FROM dropped WHERE consumer = ?1
@@ -254,7 +255,9 @@ SELECT id, consumer, plan, first, last, whole, data FROM row_index WHERE id >= ?
 DELETE FROM row_index WHERE id = ?1
 
 -- name: drop-touches
-DELETE FROM row_index WHERE last < coalesce((SELECT first FROM block ORDER BY first LIMIT 1), (SELECT next FROM total))
+-- Those of ranges that no block meets.
+DELETE FROM row_index
+WHERE coalesce((SELECT b.first + b.count FROM block b WHERE b.first <= row_index.last ORDER BY b.first DESC LIMIT 1), 0) <= row_index.first
 
 -- name: forget-touches
 DELETE FROM row_index WHERE consumer = ?1
