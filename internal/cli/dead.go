@@ -84,6 +84,9 @@ func (a *app) list(state journal.State) *cobra.Command {
 			a.printEntries(entries[:len(out.Entries)])
 			if len(entries) == 0 {
 				a.printf("No event is %s.\n", state)
+				if state == journal.Waiting {
+					a.printf("%s\n", a.style.dim("What a database that is down has yet to take is pending: the server's /readyz counts it."))
+				}
 			}
 			if out.More {
 				a.printf("There are more: say --limit.\n")
