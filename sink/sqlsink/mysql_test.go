@@ -268,7 +268,10 @@ func TestMySQLInsertedMeanwhile(t *testing.T) {
 	}()
 	watch := testdb.ConnectMySQL(t, url)
 	defer watch.Close()
-	for waits := 0; waits == 0; {
+	for waits, begin := 0, time.Now(); waits == 0; time.Sleep(150 * time.Millisecond) { // who looks more often than each 0.1 s is shown the same again
+		if time.Since(begin) > time.Minute {
+			t.Fatal("it does not wait for the row that somebody else inserts")
+		}
 		if err := watch.QueryRow("select count(*) from information_schema.innodb_trx where trx_state = 'LOCK WAIT' and trx_query like '%app_user%'").Scan(&waits); err != nil {
 			t.Fatal(err)
 		}
