@@ -119,7 +119,7 @@ func (w *world) settle(t *testing.T, s *server, deliveries []*event.Delivery) {
 }
 
 // complaints are words that no log of a load may hold.
-var complaints = []string{"unique", "duplicate", "23505", "deadlock", "level=ERROR", "panic", "DATA RACE"}
+var complaints = []string{"unique", "duplicate", "(23505", "SQLSTATE 23505", "deadlock", "level=ERROR", "panic", "DATA RACE"}
 
 func (s *server) quiet(t *testing.T) {
 	t.Helper()

@@ -405,8 +405,9 @@ func (w *world) counted() (string, error) {
 	return "", nil
 }
 
-// complaints are words that no log may hold where nothing is at fault.
-var complaints = []string{"unique", "duplicate", "deadlock", "level=ERROR", "panic", "23505", "40P01"}
+// complaints are words that no log may hold where nothing is at fault. A number
+// alone may be part of a time.
+var complaints = []string{"unique", "duplicate", "deadlock", "level=ERROR", "panic", "(23505", "SQLSTATE 23505", "40P01"}
 
 // quiet tells of a complaint in a log.
 func quiet(log string) error {
