@@ -223,6 +223,9 @@ func TestWhatPlanMakesIsIdeal(t *testing.T) {
 			}
 			want, _ := compile.Ideal(d, table)
 			live.Uniques, want.Uniques = nil, nil
+			if len(live.Triggers) == 0 { // there is none; an ideal does not tell of them
+				live.Triggers = nil
+			}
 			if d == compile.MySQL {
 				asMariaDB(live)
 				asMariaDB(want)
